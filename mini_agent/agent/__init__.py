@@ -1,0 +1,1 @@
+"""The loop: ask the model, run the tools it asks for, ask again."""

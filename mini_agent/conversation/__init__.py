@@ -1,0 +1,1 @@
+"""What is said: messages, events, and the conversation that is folded from them."""

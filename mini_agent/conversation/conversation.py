@@ -1,0 +1,209 @@
+"""The conversation: a fold over events.
+
+`apply` takes one event after the other; `visible_messages` is at any time what the model would be sent now, and the
+only source of that. The fold invents nothing: folding a log from disk gives, event for event, the conversation that
+was in memory when it was written. What does not concern the model (a notice, an approval) passes through unseen.
+
+Appending takes constant time; only a compression rewrites the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Callable, ClassVar
+
+from mini_agent.conversation.events import (
+    AssistantMessageAdded,
+    Event,
+    FilesChanged,
+    FilesWillChange,
+    HistorySummarized,
+    InstructionsSet,
+    ReminderAdded,
+    ToolOutputCompressed,
+    ToolResultAdded,
+    TurnEnded,
+    UserMessageAdded,
+)
+from mini_agent.conversation.messages import (
+    AssistantMessage,
+    JsonObject,
+    Message,
+    Reminder,
+    SystemMessage,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+
+
+@dataclass(frozen=True)
+class EarlierResult:
+    """A tool result that the model can see now, as compress_tool needs to know it."""
+
+    call_id: str
+    tool_name: str
+    canonical_arguments: str
+    text: str
+    compressions: int  # how often it was shortened already
+
+
+class Conversation:
+    """What was said so far, kept up event by event. Two conversations are equal when all they know is equal."""
+
+    def __init__(self) -> None:
+        self.instructions_hash = ""
+        self.tools: tuple[JsonObject, ...] = ()  # as the model was last offered them
+        self.turn_is_open = False
+        self.turn_count = 0
+        self.call_ids: set[str] = set()  # every one ever used in the session
+        self.files_in_flight: tuple[Any, ...] = ()  # FileChange: announced, and not yet told what became of them
+        self.changed_by_open_call: tuple[str, ...] = ()  # paths that the call now running has changed
+        self.generation = 0  # grows whenever the visible messages changed otherwise than by appending
+        self._visible: list[Message] = []
+        self._open_calls: dict[str, ToolCall] = {}  # in order
+        self._assistant_position = -1  # of the message whose calls are open
+        self._results: dict[str, tuple[int, str, int]] = {}  # call id → position, canonical arguments, compressions
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Conversation) and self.__dict__ == other.__dict__
+
+    # ------------------------------------------------------------------------------------------------- asking it
+
+    @property
+    def open_calls(self) -> tuple[ToolCall, ...]:
+        """Return the calls of the last assistant message that have no result yet, in order."""
+        return tuple(self._open_calls.values())
+
+    def visible_messages(self) -> Sequence[Message]:
+        """Return what the model is sent, oldest first: the live list, to be read at once and not kept.
+
+        Asked while a call is open it raises RuntimeError: a request with a call and no result is refused by servers.
+        """
+        if self._open_calls:
+            raise RuntimeError(f"these calls have no result yet: {', '.join(self._open_calls)}")
+        return self._visible
+
+    def earlier_results(self) -> list[EarlierResult]:
+        """Return the tool results that can be seen now, oldest first."""
+        found = []
+        for call_id, (position, canonical, compressions) in self._results.items():
+            message = self._visible[position]
+            if isinstance(message, ToolResult):
+                found.append(EarlierResult(call_id, message.tool_name, canonical, message.text, compressions))
+        return found
+
+    # ---------------------------------------------------------------------------------------------------- the fold
+
+    def apply(self, event: Event) -> None:
+        """Take in one event; raise ValueError for one that cannot follow the events before it."""
+        fold = self._FOLDS.get(type(event))
+        if fold is not None:
+            fold(self, event)
+
+    def _instructions_set(self, event: InstructionsSet) -> None:
+        self.instructions_hash, self.tools = event.hash, event.tools
+        if self._visible and isinstance(self._visible[0], SystemMessage):
+            self._visible[0] = SystemMessage(event.text)
+            self.generation += 1
+        elif self._visible:
+            raise ValueError("instructions come before the first message")
+        else:
+            self._visible.append(SystemMessage(event.text))
+
+    def _user_message_added(self, event: UserMessageAdded) -> None:
+        self._expect_no_open_call(event)
+        if not event.steered:
+            self.turn_is_open = True
+            self.turn_count += 1
+        self._visible.append(UserMessage(event.text))
+
+    def _reminder_added(self, event: ReminderAdded) -> None:
+        self._expect_no_open_call(event)
+        self._visible.append(Reminder(event.text))
+
+    def _assistant_message_added(self, event: AssistantMessageAdded) -> None:
+        self._expect_no_open_call(event)
+        calls = {call.id: call for call in event.message.tool_calls}
+        if len(calls) < len(event.message.tool_calls) or not self.call_ids.isdisjoint(calls):
+            raise ValueError("a tool call repeats the id of another")
+        self._assistant_position = len(self._visible)
+        self._visible.append(event.message)
+        self._open_calls = calls
+        self.call_ids.update(calls)
+
+    def _tool_result_added(self, event: ToolResultAdded) -> None:
+        if event.call_id not in self._open_calls:
+            raise ValueError(f"a result for the call {event.call_id!r}, which is not open")
+        del self._open_calls[event.call_id]
+        self.changed_by_open_call = ()
+        if event.hidden:
+            self._hide_call(event.call_id)
+        else:
+            self._results[event.call_id] = (len(self._visible), event.canonical_arguments, 0)
+            self._visible.append(ToolResult(event.call_id, event.tool_name, event.text, event.is_error))
+
+    def _hide_call(self, call_id: str) -> None:
+        """Take a call out of the last assistant message, and the message too when nothing else is in it."""
+        message = self._visible[self._assistant_position]
+        assert isinstance(message, AssistantMessage)
+        calls = tuple(call for call in message.tool_calls if call.id != call_id)
+        self._visible[self._assistant_position] = replace(message, tool_calls=calls)
+        self.generation += 1
+        if not calls and not message.text.strip():  # then it has no result either, and is the last one
+            self._visible.pop()
+
+    def _tool_output_compressed(self, event: ToolOutputCompressed) -> None:
+        if event.call_id not in self._results:
+            raise ValueError(f"the result of the call {event.call_id!r} cannot be compressed: it is not visible")
+        position, canonical, compressions = self._results[event.call_id]
+        result = self._visible[position]
+        assert isinstance(result, ToolResult)
+        self._visible[position] = replace(result, text=event.text)
+        self._results[event.call_id] = (position, canonical, compressions + 1)
+        self.generation += 1
+
+    def _history_summarized(self, event: HistorySummarized) -> None:
+        self._expect_no_open_call(event)
+        start = 1 if self._visible and isinstance(self._visible[0], SystemMessage) else 0
+        if not start <= event.kept_from <= len(self._visible):
+            raise ValueError(f"messages are kept from {event.kept_from}, of {len(self._visible)}")
+        if event.kept_from < len(self._visible) and isinstance(self._visible[event.kept_from], ToolResult):
+            raise ValueError("a compression cuts between a tool call and its result")
+        self._visible[start : event.kept_from] = event.head
+        shift = start + len(event.head) - event.kept_from
+        self._results = {
+            call_id: (position + shift, canonical, compressions)
+            for call_id, (position, canonical, compressions) in self._results.items()
+            if position >= event.kept_from
+        }
+        self.generation += 1
+
+    def _files_will_change(self, event: FilesWillChange) -> None:
+        self.files_in_flight = event.files
+
+    def _files_changed(self, event: FilesChanged) -> None:
+        self.files_in_flight = ()
+        self.changed_by_open_call += tuple(file.path for file in event.files)
+
+    def _turn_ended(self, event: TurnEnded) -> None:
+        self._expect_no_open_call(event)
+        self.turn_is_open = False
+
+    def _expect_no_open_call(self, event: Event) -> None:
+        if self._open_calls:
+            raise ValueError(f"{event.type} while these calls have no result: {', '.join(self._open_calls)}")
+
+    _FOLDS: ClassVar[dict[type, Callable[[Any, Any], None]]] = {
+        InstructionsSet: _instructions_set,
+        UserMessageAdded: _user_message_added,
+        ReminderAdded: _reminder_added,
+        AssistantMessageAdded: _assistant_message_added,
+        ToolResultAdded: _tool_result_added,
+        ToolOutputCompressed: _tool_output_compressed,
+        HistorySummarized: _history_summarized,
+        FilesWillChange: _files_will_change,
+        FilesChanged: _files_changed,
+        TurnEnded: _turn_ended,
+    }

@@ -1,0 +1,1 @@
+"""The seat: what a person sees, and what the keyboard does."""

@@ -1,0 +1,1 @@
+"""What the agent can do: the tools, and the one workspace they work in."""
