@@ -13,19 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Callable, ClassVar
 
-from mini_agent.conversation.events import (
-    AssistantMessageAdded,
-    Event,
-    FilesChanged,
-    FilesWillChange,
-    HistorySummarized,
-    InstructionsSet,
-    ReminderAdded,
-    ToolOutputCompressed,
-    ToolResultAdded,
-    TurnEnded,
-    UserMessageAdded,
-)
+from mini_agent.conversation import events
 from mini_agent.conversation.messages import (
     AssistantMessage,
     JsonObject,
@@ -37,6 +25,15 @@ from mini_agent.conversation.messages import (
     UserMessage,
 )
 
+# what cannot stand between a tool call and its result
+_BETWEEN_CALLS = (
+    events.UserMessageAdded,
+    events.ReminderAdded,
+    events.AssistantMessageAdded,
+    events.HistorySummarized,
+    events.TurnEnded,
+)
+
 
 @dataclass(frozen=True)
 class EarlierResult:
@@ -44,7 +41,7 @@ class EarlierResult:
 
     call_id: str
     tool_name: str
-    canonical_arguments: str
+    canonical_call: str
     text: str
     compressions: int  # how often it was shortened already
 
@@ -58,13 +55,14 @@ class Conversation:
         self.turn_is_open = False
         self.turn_count = 0
         self.call_ids: set[str] = set()  # every one ever used in the session
-        self.files_in_flight: tuple[Any, ...] = ()  # FileChange: announced, and not yet told what became of them
+        self.files_in_flight: tuple[events.FileChange, ...] = ()  # announced, and not yet told what became of them
         self.changed_by_open_call: tuple[str, ...] = ()  # paths that the call now running has changed
         self.generation = 0  # grows whenever the visible messages changed otherwise than by appending
+        self._asked = ("", "")  # model and base URL that answer now
         self._visible: list[Message] = []
         self._open_calls: dict[str, ToolCall] = {}  # in order
         self._assistant_position = -1  # of the message whose calls are open
-        self._results: dict[str, tuple[int, str, int]] = {}  # call id → position, canonical arguments, compressions
+        self._results: dict[str, tuple[int, str, int]] = {}  # call id → position, canonical call, compressions
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Conversation) and self.__dict__ == other.__dict__
@@ -96,52 +94,79 @@ class Conversation:
 
     # ---------------------------------------------------------------------------------------------------- the fold
 
-    def apply(self, event: Event) -> None:
-        """Take in one event; raise ValueError for one that cannot follow the events before it."""
+    def check(self, event: events.Event) -> None:
+        """Raise ValueError for an event that cannot follow the events before it; change nothing.
+
+        So a fault elsewhere in the program is found before its event is in the log for ever.
+        """
+        if isinstance(event, _BETWEEN_CALLS) and self._open_calls:
+            raise ValueError(f"{event.type} while these calls have no result: {', '.join(self._open_calls)}")
+        if isinstance(event, events.InstructionsSet) and self._visible and not self._has_instructions:
+            raise ValueError("instructions come before the first message")
+        if isinstance(event, events.AssistantMessageAdded):
+            ids = [call.id for call in event.message.tool_calls]
+            if len(set(ids)) < len(ids) or not self.call_ids.isdisjoint(ids):
+                raise ValueError("a tool call repeats the id of another")
+        if isinstance(event, events.ToolResultAdded) and event.call_id != next(iter(self._open_calls), None):
+            raise ValueError(f"a result for the call {event.call_id!r}, which is not the next that waits for one")
+        if isinstance(event, events.ToolOutputCompressed) and event.call_id not in self._results:
+            raise ValueError(f"the result of the call {event.call_id!r} cannot be compressed: it is not visible")
+        if isinstance(event, events.HistorySummarized):
+            start, end = int(self._has_instructions), len(self._visible)
+            if not start <= event.kept_from <= end:
+                raise ValueError(f"messages are kept from {event.kept_from}, of {end}")
+            if event.kept_from < end and isinstance(self._visible[event.kept_from], ToolResult):
+                raise ValueError("a compression cuts between a tool call and its result")
+
+    def apply(self, event: events.Event) -> None:
+        """Take in one event; raise ValueError, with nothing changed, for one that `check` refuses.
+
+        What each type does stands below, and the table of them at the end of the class.
+        """
+        self.check(event)
         fold = self._FOLDS.get(type(event))
         if fold is not None:
             fold(self, event)
 
-    def _instructions_set(self, event: InstructionsSet) -> None:
+    @property
+    def _has_instructions(self) -> bool:
+        return bool(self._visible) and isinstance(self._visible[0], SystemMessage)
+
+    def _model_chosen(self, event: events.SessionStarted | events.ModelChanged) -> None:
+        self._asked = (event.model, event.base_url)
+
+    def _instructions_set(self, event: events.InstructionsSet) -> None:
         self.instructions_hash, self.tools = event.hash, event.tools
-        if self._visible and isinstance(self._visible[0], SystemMessage):
+        if self._has_instructions:
             self._visible[0] = SystemMessage(event.text)
             self.generation += 1
-        elif self._visible:
-            raise ValueError("instructions come before the first message")
         else:
             self._visible.append(SystemMessage(event.text))
 
-    def _user_message_added(self, event: UserMessageAdded) -> None:
-        self._expect_no_open_call(event)
+    def _user_message_added(self, event: events.UserMessageAdded) -> None:
         if not event.steered:
             self.turn_is_open = True
             self.turn_count += 1
         self._visible.append(UserMessage(event.text))
 
-    def _reminder_added(self, event: ReminderAdded) -> None:
-        self._expect_no_open_call(event)
+    def _reminder_added(self, event: events.ReminderAdded) -> None:
         self._visible.append(Reminder(event.text))
 
-    def _assistant_message_added(self, event: AssistantMessageAdded) -> None:
-        self._expect_no_open_call(event)
+    def _assistant_message_added(self, event: events.AssistantMessageAdded) -> None:
         calls = {call.id: call for call in event.message.tool_calls}
-        if len(calls) < len(event.message.tool_calls) or not self.call_ids.isdisjoint(calls):
-            raise ValueError("a tool call repeats the id of another")
+        self.changed_by_open_call = ()  # files put back between two turns are no call's doing
         self._assistant_position = len(self._visible)
-        self._visible.append(event.message)
+        self._visible.append(replace(event.message, origin=self._asked))
         self._open_calls = calls
         self.call_ids.update(calls)
 
-    def _tool_result_added(self, event: ToolResultAdded) -> None:
-        if event.call_id not in self._open_calls:
-            raise ValueError(f"a result for the call {event.call_id!r}, which is not open")
+    def _tool_result_added(self, event: events.ToolResultAdded) -> None:
         del self._open_calls[event.call_id]
         self.changed_by_open_call = ()
         if event.hidden:
             self._hide_call(event.call_id)
         else:
-            self._results[event.call_id] = (len(self._visible), event.canonical_arguments, 0)
+            self._results[event.call_id] = (len(self._visible), event.canonical_call, 0)
             self._visible.append(ToolResult(event.call_id, event.tool_name, event.text, event.is_error))
 
     def _hide_call(self, call_id: str) -> None:
@@ -154,9 +179,7 @@ class Conversation:
         if not calls and not message.text.strip():  # then it has no result either, and is the last one
             self._visible.pop()
 
-    def _tool_output_compressed(self, event: ToolOutputCompressed) -> None:
-        if event.call_id not in self._results:
-            raise ValueError(f"the result of the call {event.call_id!r} cannot be compressed: it is not visible")
+    def _tool_output_compressed(self, event: events.ToolOutputCompressed) -> None:
         position, canonical, compressions = self._results[event.call_id]
         result = self._visible[position]
         assert isinstance(result, ToolResult)
@@ -164,13 +187,8 @@ class Conversation:
         self._results[event.call_id] = (position, canonical, compressions + 1)
         self.generation += 1
 
-    def _history_summarized(self, event: HistorySummarized) -> None:
-        self._expect_no_open_call(event)
-        start = 1 if self._visible and isinstance(self._visible[0], SystemMessage) else 0
-        if not start <= event.kept_from <= len(self._visible):
-            raise ValueError(f"messages are kept from {event.kept_from}, of {len(self._visible)}")
-        if event.kept_from < len(self._visible) and isinstance(self._visible[event.kept_from], ToolResult):
-            raise ValueError("a compression cuts between a tool call and its result")
+    def _history_summarized(self, event: events.HistorySummarized) -> None:
+        start = int(self._has_instructions)
         self._visible[start : event.kept_from] = event.head
         shift = start + len(event.head) - event.kept_from
         self._results = {
@@ -180,30 +198,27 @@ class Conversation:
         }
         self.generation += 1
 
-    def _files_will_change(self, event: FilesWillChange) -> None:
+    def _files_will_change(self, event: events.FilesWillChange) -> None:
         self.files_in_flight = event.files
 
-    def _files_changed(self, event: FilesChanged) -> None:
+    def _files_changed(self, event: events.FilesChanged) -> None:
         self.files_in_flight = ()
         self.changed_by_open_call += tuple(file.path for file in event.files)
 
-    def _turn_ended(self, event: TurnEnded) -> None:
-        self._expect_no_open_call(event)
+    def _turn_ended(self, event: events.TurnEnded) -> None:
         self.turn_is_open = False
 
-    def _expect_no_open_call(self, event: Event) -> None:
-        if self._open_calls:
-            raise ValueError(f"{event.type} while these calls have no result: {', '.join(self._open_calls)}")
-
     _FOLDS: ClassVar[dict[type, Callable[[Any, Any], None]]] = {
-        InstructionsSet: _instructions_set,
-        UserMessageAdded: _user_message_added,
-        ReminderAdded: _reminder_added,
-        AssistantMessageAdded: _assistant_message_added,
-        ToolResultAdded: _tool_result_added,
-        ToolOutputCompressed: _tool_output_compressed,
-        HistorySummarized: _history_summarized,
-        FilesWillChange: _files_will_change,
-        FilesChanged: _files_changed,
-        TurnEnded: _turn_ended,
+        events.SessionStarted: _model_chosen,
+        events.ModelChanged: _model_chosen,
+        events.InstructionsSet: _instructions_set,
+        events.UserMessageAdded: _user_message_added,
+        events.ReminderAdded: _reminder_added,
+        events.AssistantMessageAdded: _assistant_message_added,
+        events.ToolResultAdded: _tool_result_added,
+        events.ToolOutputCompressed: _tool_output_compressed,
+        events.HistorySummarized: _history_summarized,
+        events.FilesWillChange: _files_will_change,
+        events.FilesChanged: _files_changed,
+        events.TurnEnded: _turn_ended,
     }

@@ -15,7 +15,7 @@ Markdown record, the trace, the terminal, resume) is a reader of them. One turn,
         AssistantMessageAdded           the answer: no tool calls
     TurnEnded
 
-Events carry no time and no number: the log adds both. A new fact is a new type here, not a flag on an old one.
+Events carry no time and no number: the log adds both. A new fact is a new type here.
 `to_json` and `from_json` are written out for each type, so that the file format is read here and nowhere else.
 """
 
@@ -40,8 +40,8 @@ def _text(data: JsonObject, name: str) -> str:
     return str(_value(data, name, str))
 
 
-def _optional_text(data: JsonObject, name: str) -> str | None:
-    return None if data[name] is None else _text(data, name)
+def _texts(data: JsonObject, *names: str) -> tuple[str, ...]:
+    return tuple(_text(data, name) for name in names)
 
 
 def _flag(data: JsonObject, name: str) -> bool:
@@ -81,15 +81,9 @@ def _call_to_json(call: ToolCall) -> JsonObject:
 
 
 def _call_from_json(data: JsonObject) -> ToolCall:
+    id, name, arguments_text, problem = _texts(data, "id", "name", "arguments_text", "problem")
     arguments = None if data["arguments"] is None else _value(data, "arguments", dict)
-    return ToolCall(
-        _text(data, "id"),
-        _text(data, "name"),
-        _text(data, "arguments_text"),
-        arguments,
-        _text(data, "problem"),
-        _value(data, "provider_fields", dict),
-    )
+    return ToolCall(id, name, arguments_text, arguments, problem, _value(data, "provider_fields", dict))
 
 
 # ------------------------------------------------------------------------------------------------ the session's frame
@@ -107,17 +101,12 @@ class SessionStarted:
 
     def to_json(self) -> JsonObject:
         """Return the fields as the log holds them."""
-        return {
-            "workspace": self.workspace,
-            "model": self.model,
-            "base_url": self.base_url,
-            "version": self.version,
-        }
+        return {"workspace": self.workspace, "model": self.model, "base_url": self.base_url, "version": self.version}
 
     @classmethod
     def from_json(cls, data: JsonObject) -> SessionStarted:
         """Read what `to_json` wrote."""
-        return cls(_text(data, "workspace"), _text(data, "model"), _text(data, "base_url"), _text(data, "version"))
+        return cls(*_texts(data, "workspace", "model", "base_url", "version"))
 
 
 @dataclass(frozen=True)
@@ -154,7 +143,7 @@ class ModelChanged:
     @classmethod
     def from_json(cls, data: JsonObject) -> ModelChanged:
         """Read what `to_json` wrote."""
-        return cls(_text(data, "model"), _text(data, "base_url"))
+        return cls(*_texts(data, "model", "base_url"))
 
 
 @dataclass(frozen=True)
@@ -172,7 +161,7 @@ class Notice:
     @classmethod
     def from_json(cls, data: JsonObject) -> Notice:
         """Read what `to_json` wrote."""
-        return cls(_text(data, "text"), _text(data, "level"))
+        return cls(*_texts(data, "text", "level"))
 
 
 # ------------------------------------------------------------------------------------------------- what is said
@@ -239,18 +228,9 @@ class AssistantMessageAdded:
     @classmethod
     def from_json(cls, data: JsonObject) -> AssistantMessageAdded:
         """Read what `to_json` wrote."""
-        message = AssistantMessage(
-            _text(data, "text"),
-            tuple(_call_from_json(call) for call in _objects(data, "tool_calls")),
-            _value(data, "provider_fields", dict),
-        )
-        return cls(
-            message,
-            _usage_from_json(data["usage"]),
-            _text(data, "model"),
-            _text(data, "base_url"),
-            _text(data, "finish_reason"),
-        )
+        calls = tuple(_call_from_json(call) for call in _objects(data, "tool_calls"))
+        message = AssistantMessage(_text(data, "text"), calls, _value(data, "provider_fields", dict))
+        return cls(message, _usage_from_json(data["usage"]), *_texts(data, "model", "base_url", "finish_reason"))
 
 
 @dataclass(frozen=True)
@@ -262,7 +242,7 @@ class ToolResultAdded:
     tool_name: str
     text: str
     is_error: bool
-    canonical_arguments: str  # name and arguments in one comparable form, defaults filled in
+    canonical_call: str  # name and arguments in one comparable form, defaults filled in
     hidden: bool = False  # bookkeeping between model and program: the model is not shown call and result again
 
     def to_json(self) -> JsonObject:
@@ -272,21 +252,15 @@ class ToolResultAdded:
             "tool_name": self.tool_name,
             "text": self.text,
             "is_error": self.is_error,
-            "canonical_arguments": self.canonical_arguments,
+            "canonical_call": self.canonical_call,
             "hidden": self.hidden,
         }
 
     @classmethod
     def from_json(cls, data: JsonObject) -> ToolResultAdded:
         """Read what `to_json` wrote."""
-        return cls(
-            _text(data, "call_id"),
-            _text(data, "tool_name"),
-            _text(data, "text"),
-            _flag(data, "is_error"),
-            _text(data, "canonical_arguments"),
-            _flag(data, "hidden"),
-        )
+        call_id, tool_name, text, canonical = _texts(data, "call_id", "tool_name", "text", "canonical_call")
+        return cls(call_id, tool_name, text, _flag(data, "is_error"), canonical, _flag(data, "hidden"))
 
 
 @dataclass(frozen=True)
@@ -305,10 +279,14 @@ class TurnEnded:
     @classmethod
     def from_json(cls, data: JsonObject) -> TurnEnded:
         """Read what `to_json` wrote."""
-        return cls(_text(data, "status"), _text(data, "kind"), _text(data, "reason"))
+        return cls(*_texts(data, "status", "kind", "reason"))
 
 
 # -------------------------------------------------------------------------------------------------- what changed
+
+
+TEMPORARY_PREFIX = ".mini_agent-"  # so begins the name of every temporary file: a resume removes no others
+KEPT_SUFFIX = ".old"  # added to the temporary name: what the file held before
 
 
 @dataclass(frozen=True)
@@ -318,7 +296,12 @@ class FileChange:
     path: str  # relative to the workspace, with forward slashes
     hash_before: str | None  # SHA-256 of its bytes; None where there was no such file
     hash_after: str | None  # None where the file is removed
-    temporary_path: str = ""  # where the new bytes lie until they are renamed into place, relative too
+    temporary_path: str = ""  # where the new bytes lie until they are renamed into place: relative, the same folder
+
+    @property
+    def leftover_paths(self) -> tuple[str, ...]:
+        """Return what a crash may leave behind: the new bytes, and the old file, kept until all are in place."""
+        return (self.temporary_path, self.temporary_path + KEPT_SUFFIX) if self.temporary_path else ()
 
     def to_json(self) -> JsonObject:
         """Return the fields as the log holds them."""
@@ -332,12 +315,8 @@ class FileChange:
     @classmethod
     def from_json(cls, data: JsonObject) -> FileChange:
         """Read what `to_json` wrote."""
-        return cls(
-            _text(data, "path"),
-            _optional_text(data, "hash_before"),
-            _optional_text(data, "hash_after"),
-            _text(data, "temporary_path"),
-        )
+        before, after = (None if data[name] is None else _text(data, name) for name in ("hash_before", "hash_after"))
+        return cls(_text(data, "path"), before, after, _text(data, "temporary_path"))
 
 
 @dataclass(frozen=True)
@@ -448,14 +427,8 @@ class HistorySummarized:
     def from_json(cls, data: JsonObject) -> HistorySummarized:
         """Read what `to_json` wrote."""
         head = tuple(_HEAD_TYPES[_text(item, "role")](_text(item, "text")) for item in _objects(data, "head"))
-        return cls(
-            head,
-            _number(data, "kept_from"),
-            _number(data, "tokens_before"),
-            _number(data, "tokens_after"),
-            _text(data, "reason"),
-            _usage_from_json(data["usage"]),
-        )
+        kept_from, before, after = (_number(data, name) for name in ("kept_from", "tokens_before", "tokens_after"))
+        return cls(head, kept_from, before, after, _text(data, "reason"), _usage_from_json(data["usage"]))
 
 
 # --------------------------------------------------------------------------------------------------- all of them
@@ -488,7 +461,7 @@ def event_to_json(event: Event) -> JsonObject:
 def event_from_json(data: JsonObject) -> Event:
     """Read an event; raise ValueError, saying what is wrong, for anything that `event_to_json` did not write."""
     kind = data.get("type")
-    if kind not in EVENT_TYPES:
+    if not isinstance(kind, str) or kind not in EVENT_TYPES:
         raise ValueError(f"unknown type of event {kind!r}: was it written by a newer version?")
     try:
         event: Event = EVENT_TYPES[kind].from_json(data)

@@ -36,6 +36,8 @@ def uninterrupted() -> Iterator[None]:
                 signal.signal(number, lambda *caught: held.append(caught))
         yield
     finally:
+        # Ctrl-C comes back first: should it strike between the two, the tool's clock sets its alarm right by itself;
+        # the other way round, an alarm between them would leave Ctrl-C without effect for good
         for number, handler in before.items():
             signal.signal(number, handler)
         if held:

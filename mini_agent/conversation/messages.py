@@ -18,9 +18,9 @@ class ToolCall:
 
     id: str  # unique within a session: `with_unique_ids` sees to it
     name: str
-    arguments_text: str  # as the model wrote them, for the log
-    arguments: Mapping[str, Any] | None  # as they were read; None where they could not be
-    problem: str = ""  # why this call can't run, in words for the model; "" for a call that can
+    arguments_text: str  # as the model wrote them
+    arguments: Mapping[str, Any] | None  # as they were read; None where they could not be, and then there is a problem
+    problem: str = ""  # why this call must not run, in words for the model; "" for a call that may
     provider_fields: Mapping[str, Any] = field(default_factory=dict)  # what else the server sent on the call
 
 
@@ -80,6 +80,7 @@ class AssistantMessage:
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     provider_fields: Mapping[str, Any] = field(default_factory=dict)  # reasoning and the like: goes back as it came
+    origin: tuple[str, str] = ("", "")  # model and base URL that were asked, as the fold knows them
 
     @property
     def is_empty(self) -> bool:
@@ -105,14 +106,11 @@ def with_unique_ids(calls: Iterable[ToolCall], used: set[str]) -> tuple[ToolCall
 
     Servers exist that send no id, or number the calls of every reply from zero; a result must still find its call.
     """
-    taken = set(used)
-    unique = []
+    unique: dict[str, ToolCall] = {}
     for call in calls:
-        base = call.id or "call"
-        id, number = base if call.id else f"{base}_1", 1
-        while id in taken:
+        id, number = call.id, len(used) + len(unique)  # from here on a number is most likely free: no search from 1
+        while not id or id in used or id in unique:
             number += 1
-            id = f"{base}_{number}"
-        taken.add(id)
-        unique.append(call if id == call.id else replace(call, id=id))
-    return tuple(unique)
+            id = f"{call.id or 'call'}_{number}"
+        unique[id] = call if id == call.id else replace(call, id=id)
+    return tuple(unique.values())

@@ -7,16 +7,21 @@ it showed. (A machine that loses power may lose the last lines: they are not syn
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Callable
+from typing import Any, Callable
 
 from mini_agent.conversation.events import Event, event_from_json, event_to_json
+from mini_agent.session.patient_file import OWNER_ONLY, SAFE_FLAGS, PatientFile
 
 LOG_VERSION = 1
+MASK = "[the API key, masked]"
+SHORTEST_TELLING_PART = 16  # characters; many keys begin alike, as in sk-proj-
 
 
 def now() -> datetime:
@@ -30,7 +35,9 @@ def format_time(time: datetime) -> str:
 
 
 def _parse_time(text: str) -> datetime:
-    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=timezone.utc)
+    if not text.endswith("Z"):
+        raise ValueError(f"{text!r} is no time in UTC")
+    return datetime.fromisoformat(text[:-1] + "+00:00")
 
 
 @dataclass(frozen=True)
@@ -61,15 +68,27 @@ def read_log(path: Path) -> list[LogEntry]:
 
 def _read(path: Path) -> tuple[list[LogEntry], int]:
     """Return the entries, and how many bytes of the file they take."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
     data = path.read_bytes()
     whole = data.rfind(b"\n") + 1  # a line without its line break is torn, however complete it looks
+    lines = data[:whole].split(b"\n")[:-1]
+    if not _is_torn_line(data[whole:]):
+        lines.append(data[whole:])  # no work of ours: to be refused, and not cut off
     entries: list[LogEntry] = []
-    for number, line in enumerate(data[:whole].split(b"\n")[:-1], 1):
+    for number, line in enumerate(lines, 1):
         try:
             entries.append(_parse_line(line, expected_seq=number))
         except (ValueError, RecursionError) as error:
-            raise DamagedLog(f"{path}, line {number}: {error or type(error).__name__}") from error
+            problem = f"{path}, line {number}: {error or type(error).__name__}"
+            raise DamagedLog(f"{problem}; mend that line, or begin a new session") from error
     return entries, whole
+
+
+def _is_torn_line(rest: bytes) -> bool:
+    """Tell whether this is how one of our lines begins, or what a machine leaves that lost power: zeros."""
+    head = b'{"v":%d,"seq":' % LOG_VERSION
+    return rest[: len(head)] == head[: len(rest)] or not rest.strip(b"\0")
 
 
 def _parse_line(line: bytes, expected_seq: int) -> LogEntry:
@@ -83,49 +102,66 @@ def _parse_line(line: bytes, expected_seq: int) -> LogEntry:
     return LogEntry(expected_seq, _parse_time(str(data.get("time"))), event_from_json(data))
 
 
+def _telling_parts(secret: str) -> list[str]:
+    """Return the secret and its longer beginnings and ends, the longest first: a tool may have cut a line inside it."""
+    lengths = range(len(secret), SHORTEST_TELLING_PART - 1, -1) or [len(secret)] * bool(secret)
+    return [part for length in lengths for part in (secret[:length], secret[-length:])]
+
+
+def _masked(value: Any, secrets: list[str]) -> Any:
+    """Return a JSON value with the secrets masked in all of its texts."""
+    if isinstance(value, str) and any(shortest in value for shortest in secrets[-2:]):
+        for secret in secrets:
+            value = value.replace(secret, MASK)
+    elif isinstance(value, dict):
+        return {_masked(name, secrets): _masked(item, secrets) for name, item in value.items()}
+    elif isinstance(value, list):
+        return [_masked(item, secrets) for item in value]
+    return value
+
+
 class EventLog:
     """Append events to one file.
 
-    A file that cannot be written (full disk, lost permission) is no reason to lose the model's answer: lines that did
-    not get out are kept and written, in order, by the next append that can; `failure` says why meanwhile.
+    A file that cannot be written (full disk, lost permission) is no reason to lose the model's answer: see PatientFile.
     """
 
-    def __init__(self, path: Path, *, clock: Callable[[], datetime] = now) -> None:
-        """Open the log at `path`, making it where there is none; cut off a torn last line; raise as `read_log` does."""
+    def __init__(self, path: Path, *, secret: str = "", clock: Callable[[], datetime] = now) -> None:
+        """Open the log at `path`, making it where there is none; cut off a torn last line; raise as `read_log` does.
+
+        secret: is masked in every event, so that whoever reads events, the model among them, never meets it.
+        """
         self.path = path
-        self.failure: str | None = None
+        self._secrets = _telling_parts(secret)
         self._clock = clock
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | SAFE_FLAGS, OWNER_ONLY)
         try:
-            self.entries, self._size = _read(path)  # the entries that were there when it was opened
-            os.ftruncate(self._file, self._size)
-        except BaseException:
-            os.close(self._file)
-            raise
+            self.entries, size_bytes = _read(path)  # the entries that were there when it was opened
+            os.ftruncate(file, size_bytes)
+        finally:
+            os.close(file)
         self._next_seq = len(self.entries) + 1
-        self._pending = b""
+        self._file = PatientFile(path, size_bytes)
+
+    @property
+    def failure(self) -> str | None:
+        """Tell why the last lines could not be written; None when all are."""
+        return self._file.failure
 
     def append(self, event: Event) -> LogEntry:
-        """Number the event, time it, write its line; return the entry."""
-        entry = LogEntry(self._next_seq, self._clock(), event)
+        """Number the event, time it, write its line; return the entry.
+
+        The entry is read back from its line: what is acted on now is, to the letter, what a resume will find. An event
+        that no line can hold raises ValueError and leaves the log as it was.
+        """
+        if self._secrets:
+            event = event_from_json(_masked(event_to_json(event), self._secrets))
+        line = LogEntry(self._next_seq, self._clock(), event).to_line()
+        entry = _parse_line(line.encode("ascii"), self._next_seq)
         self._next_seq += 1
-        self._pending += entry.to_line().encode("ascii") + b"\n"
-        try:
-            self._write_pending()
-            self.failure = None
-        except OSError as error:
-            self.failure = error.strerror or str(error)
+        self._file.append(line.encode("ascii") + b"\n")
         return entry
 
-    def _write_pending(self) -> None:
-        os.ftruncate(self._file, self._size)  # a half line of a write that failed goes first
-        os.lseek(self._file, self._size, os.SEEK_SET)
-        rest = memoryview(self._pending)
-        while rest:
-            rest = rest[os.write(self._file, rest) :]
-        self._size += len(self._pending)
-        self._pending = b""
-
     def close(self) -> None:
-        """Close the file; lines that never got out are lost with it."""
-        os.close(self._file)
+        """Try once more to write what could not be written so far."""
+        self._file.append(b"")
