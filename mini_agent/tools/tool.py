@@ -16,6 +16,8 @@ from typing import Any, Protocol
 from mini_agent.conversation.events import Event
 from mini_agent.conversation.messages import JsonObject
 
+RESULT_LIMIT_BYTES = 50_000  # of any result: about 12,000 tokens, more than a model reads well at once
+
 
 class ToolError(Exception):
     """A tool call that came to nothing, told to the model: the cause, the nearest thing that exists, the next step."""
@@ -54,9 +56,14 @@ class Tool(Protocol):
 
     name: str
     description: str
-    parameters: Sequence[Parameter]
     time_limit_seconds: float
     narrowing: str  # how to ask for less, for the line that says a result was cut
+    only_reads: bool  # it changes nothing, so that a call of it may be run that was written as text
+
+    @property
+    def parameters(self) -> Sequence[Parameter]:
+        """Return its arguments."""
+        ...
 
     def run(self, arguments: Mapping[str, Any]) -> ToolOutcome:
         """Do the work; raise ToolError where it cannot be done."""
@@ -83,7 +90,7 @@ def parameters_schema(parameters: Sequence[Parameter]) -> JsonObject:
 def check_arguments(parameters: Sequence[Parameter], arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments with defaults filled in; raise ToolError that names every mistake at once.
 
-    Taken although not quite right: an integer or boolean as text, null for an argument that may be left out.
+    Taken although not quite right: an integer, boolean, object or array as text, null for what may be left out.
     """
     problems: list[str] = []
     checked = _check_object(parameters, arguments, "", problems)
@@ -98,7 +105,7 @@ def _check_object(
     known = {parameter.name: parameter for parameter in parameters}
     for name in arguments:
         if name not in known:
-            near = difflib.get_close_matches(str(name), known, 1)
+            near = nearest(str(name), known, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
             problems.append(f"unknown argument {prefix + str(name)!r}: {hint}")
     checked: dict[str, Any] = {}
@@ -132,7 +139,7 @@ def _check_item(parameter: Parameter, item: Any, label: str, problems: list[str]
 
 
 def _from_text(type_name: str, value: Any) -> Any:
-    """Read an integer or boolean that came as text, or as a float without a fraction, as small models write them."""
+    """Read what came as text and is not meant as text, or a float without a fraction, as small models write them."""
     if isinstance(value, float) and type_name == "integer" and value.is_integer():
         return int(value)
     if isinstance(value, str) and type_name == "boolean" and value.strip().lower() in ("true", "false"):
@@ -142,6 +149,12 @@ def _from_text(type_name: str, value: Any) -> Any:
             return int(value)
         except ValueError:
             return value
+    if isinstance(value, str) and type_name in ("object", "array"):
+        try:
+            read = json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+        return read if isinstance(read, _PYTHON_TYPES[type_name]) else value
     return value
 
 

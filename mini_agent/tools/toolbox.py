@@ -7,10 +7,13 @@ arguments, a wrong type, a failing tool, a time limit. Only Ctrl-C passes throug
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Callable
+from dataclasses import replace
+from typing import Any, Callable
 
+from mini_agent.conversation.cutting import cut_middle
 from mini_agent.conversation.messages import JsonObject, ToolCall
 from mini_agent.tools.tool import (
+    RESULT_LIMIT_BYTES,
     Tool,
     ToolError,
     ToolOutcome,
@@ -21,8 +24,6 @@ from mini_agent.tools.tool import (
 )
 from mini_agent.tools.tool_clock import TimeLimitExceeded, ToolClock
 
-RESULT_LIMIT_BYTES = 50_000  # about 12,000 tokens: more than a model reads well at once
-
 
 class Toolbox:
     """The tools that the model is offered."""
@@ -31,17 +32,14 @@ class Toolbox:
         self,
         tools: Iterable[Tool],
         clock: ToolClock | None = None,
-        mask: Callable[[str], str] = str,
         result_limit_bytes: Callable[[], int] = lambda: RESULT_LIMIT_BYTES,
     ) -> None:
         """Take the tools.
 
-        mask: hides secrets in what they return.
         result_limit_bytes: tells how long a result may be now, in bytes of UTF-8; longer ones are cut in the middle.
         """
         self._tools: dict[str, Tool] = {tool.name: tool for tool in tools}
         self._clock = clock or ToolClock()
-        self._mask = mask
         self._result_limit_bytes = result_limit_bytes
 
     @property
@@ -60,13 +58,19 @@ class Toolbox:
             for tool in self._tools.values()
         )
 
-    def canonical(self, name: str, arguments: Mapping[str, object] | None) -> str:
-        """Return a call in the form in which two calls are compared; for one that cannot run, a form of its own."""
+    def canonical(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """Return a call in the form in which two calls are compared: defaults filled in, where the tool takes it."""
         tool = self._tools.get(name)
         try:
-            return canonical_call(name, check_arguments(tool.parameters, arguments or {}) if tool else arguments or {})
+            return canonical_call(name, check_arguments(tool.parameters, arguments) if tool else arguments)
         except ToolError:
-            return canonical_call(name, arguments or {})
+            return canonical_call(name, arguments)
+
+    def canonical_form(self, call: ToolCall) -> str:
+        """Return the same for a call as the model made it; one that could not be read is compared by its text."""
+        if call.problem or call.arguments is None:
+            return f"{call.name} (not readable) {call.arguments_text}"
+        return self.canonical(call.name, call.arguments)
 
     def run(self, call: ToolCall) -> ToolOutcome:
         """Run one call and return its outcome; raise nothing but KeyboardInterrupt."""
@@ -81,7 +85,24 @@ class Toolbox:
             outcome = _error("internal", f"{call.name} failed: {type(error).__name__}: {error}")
         return self._presentable(call.name, outcome)
 
+    def objection_to_text_call(self, call: ToolCall) -> str:
+        """Return why a call that was found in a text is not to be run, in words for the model; "" where it may be.
+
+        It has to be right in every respect, and its tool only to read: the text may have meant something else.
+        """
+        try:
+            tool, _ = self._checked(call)
+        except ToolError as error:
+            return str(error)
+        return "" if tool.only_reads else f"{call.name} does more than read, so it is run from a real tool call only."
+
     def _run(self, call: ToolCall) -> ToolOutcome:
+        tool, arguments = self._checked(call)
+        with self._clock.limit(tool.time_limit_seconds):
+            return tool.run(arguments)
+
+    def _checked(self, call: ToolCall) -> tuple[Tool, dict[str, Any]]:
+        """Return the tool and the checked arguments; raise ToolError where the call cannot be run."""
         tool = self._tools.get(call.name)
         if tool is None:
             near = nearest(call.name, self._tools, 1)
@@ -89,36 +110,14 @@ class Toolbox:
             raise ToolError("unknown_tool", f"unknown tool {call.name!r}; there are {', '.join(self._tools)}.{hint}")
         if call.problem or call.arguments is None:
             raise ToolError("bad_call", call.problem or "the arguments could not be read.")
-        arguments = check_arguments(tool.parameters, call.arguments)
-        with self._clock.limit(tool.time_limit_seconds):
-            return tool.run(arguments)
+        return tool, check_arguments(tool.parameters, call.arguments)
 
     def _presentable(self, name: str, outcome: ToolOutcome) -> ToolOutcome:
         tool = self._tools.get(name)
         limit_bytes = min(self._result_limit_bytes(), RESULT_LIMIT_BYTES)
-        text = cut_middle(self._mask(outcome.text), limit_bytes, tool.narrowing if tool else "")
-        return ToolOutcome(text, outcome.is_error, outcome.events, outcome.read_paths, outcome.hide_call)
+        text = cut_middle(outcome.text, limit_bytes, tool.narrowing if tool else "")
+        return replace(outcome, text=text)
 
 
 def _error(code: str, message: str) -> ToolOutcome:
     return ToolOutcome(f"Error [{code}]: {message}", is_error=True)
-
-
-def cut_middle(text: str, limit_bytes: int, narrowing: str = "") -> str:
-    """Return `text` in at most about `limit_bytes` of UTF-8: its first 70 %, a line on what is missing, its last 30 %.
-
-    The cuts fall on line ends where there are any near.
-    """
-    data = text.encode("utf-8", "surrogatepass")
-    if len(data) <= limit_bytes:
-        return text
-    head = data[: limit_bytes * 7 // 10]
-    tail = data[len(data) - limit_bytes * 3 // 10 :]
-    if b"\n" in head[len(head) // 2 :]:
-        head = head[: head.rindex(b"\n") + 1]
-    if b"\n" in tail[: len(tail) // 2]:
-        tail = tail[tail.index(b"\n") + 1 :]
-    missing = len(data) - len(head) - len(tail)
-    note = f"[… {missing:,} of {len(data):,} bytes are left out here{'. ' + narrowing if narrowing else ''} …]"
-    head_text, tail_text = head.decode("utf-8", "ignore"), tail.decode("utf-8", "ignore")
-    return f"{head_text.rstrip(chr(10))}\n{note}\n{tail_text}"
