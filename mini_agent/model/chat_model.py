@@ -27,7 +27,7 @@ class Watch(Protocol):
     """Who follows a model call while it runs."""
 
     def text(self, delta: str) -> None:
-        """Take a piece of the answer as it comes."""
+        """Take text of the reply, as soon as it is there: whole, or in pieces one after the other."""
 
     def notice(self, text: str) -> None:
         """Take a sentence for people: a retry, a fall-back."""
@@ -73,16 +73,28 @@ class ConnectionFailed(ModelError):
     kind = "connection_failed"
 
 
+class StreamFailed(ConnectionFailed):
+    """A streamed answer that can't be read, or that never comes to its end."""
+
+
 class Refused(ModelError):
     """The server will not serve this user, model or address (401, 403, 404, an empty account)."""
 
     kind = "refused"
 
 
+class UnknownModel(Refused):
+    """The server has no model of this name."""
+
+
 class BadRequest(ModelError):
     """The server does not accept the request as it is (400, 422)."""
 
     kind = "bad_request"
+
+
+class ToolsRefused(BadRequest):
+    """The server takes no tools for this model, or not as it was started."""
 
 
 class ContextOverflow(ModelError):
@@ -100,3 +112,9 @@ class BadReply(ModelError):
     """The server answered, but not with a chat completion."""
 
     kind = "bad_reply"
+
+
+class EmptyReply(BadReply):
+    """The model was asked twice and said nothing at all."""
+
+    kind = "empty_reply"

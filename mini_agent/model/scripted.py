@@ -10,27 +10,23 @@ A script is a JSON file:
      "summaries": ["What was done so far: …"]}
 
 Each reply is given once, in order. A request without tools asks for a summary, and takes the next of `summaries`.
-`arguments` is an object, or text that is passed on as it stands, so that a script can be as wrong as a model.
+`arguments` is an object, or text, which is read like a server's, so that a script can be as wrong as a model.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Callable, Union
+from typing import Callable, Union
 
 from mini_agent.conversation.messages import AssistantMessage, JsonObject, Message, ToolCall, Usage
-from mini_agent.model import chat_model
 from mini_agent.model.chat_model import BadReply, ModelError, ModelReply, Watch
+from mini_agent.model.tool_call_reading import arguments_text, read_arguments
+from mini_agent.model.untrusted_json import parse_json
 
 Step = Union[ModelReply, ModelError, Callable[[Sequence[Message], Sequence[JsonObject]], ModelReply]]
 
-_ERRORS: dict[str, type[ModelError]] = {
-    error.kind: error
-    for error in vars(chat_model).values()
-    if isinstance(error, type) and issubclass(error, ModelError)
-}
+_ERRORS = {error.kind: error for error in ModelError.__subclasses__()}
 
 
 class ScriptedModel:
@@ -62,35 +58,49 @@ class ScriptedModel:
         return reply
 
 
+_FORM = '{"text": "…", "tool_calls": [{"name": "…", "arguments": {…}}]}'
+
+
 def load_script(path: Path) -> ScriptedModel:
     """Read a script file; raise ValueError, saying where, when it is no script, and OSError as `open` does."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = parse_json(path.read_text(encoding="utf-8-sig"))
     except ValueError as error:
         raise ValueError(f"{path}: not JSON: {error}") from error
     if not isinstance(data, dict) or not isinstance(data.get("replies"), list):
         raise ValueError(f'{path}: a script is an object with a list "replies"')
+    summaries = data.get("summaries", [])
+    if not isinstance(summaries, list):
+        raise ValueError(f'{path}: "summaries" is no list')
     steps: list[Step] = []
     for number, item in enumerate(data["replies"], 1):
         try:
             steps.append(_read_step(item))
-        except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"{path}, reply {number}: {type(error).__name__}: {error}") from error
-    return ScriptedModel(steps, [str(text) for text in data.get("summaries", [])])
+        except ValueError as error:
+            raise ValueError(f"{path}, reply {number}: {error}") from error
+        except (TypeError, AttributeError) as error:
+            raise ValueError(f"{path}, reply {number}: not of the form {_FORM}") from error
+    return ScriptedModel(steps, [str(text) for text in summaries])
 
 
 def _read_step(item: JsonObject) -> Step:
+    unknown = set(item) - {"text", "tool_calls", "usage", "error"}
+    if unknown:
+        raise ValueError(f"a reply has text, tool_calls, usage or error, and no {', '.join(sorted(unknown))}")
     text = str(item.get("text", ""))
     if "error" in item:
+        if item["error"] not in _ERRORS:
+            raise ValueError(f"no such error: {item['error']!r}; there are {', '.join(_ERRORS)}")
         return _ERRORS[item["error"]](text)
     calls = tuple(_read_call(call) for call in item.get("tool_calls", ()))
     usage = item.get("usage")
-    counted = Usage(usage.get("input", 0), usage.get("output", 0), usage.get("cached", 0)) if usage else None
+    counted = Usage(*(int(usage.get(name, 0)) for name in ("input", "output", "cached"))) if usage else None
     return ModelReply(AssistantMessage(text, calls), counted, "scripted", "", "tool_calls" if calls else "stop")
 
 
 def _read_call(item: JsonObject) -> ToolCall:
-    arguments: Any = item.get("arguments", {})
-    if isinstance(arguments, dict):
-        return ToolCall("", str(item["name"]), json.dumps(arguments), arguments)
-    return ToolCall("", str(item["name"]), str(arguments), None, f"the arguments are invalid JSON: {arguments}")
+    if "name" not in item:
+        raise ValueError("a tool call has no name")
+    raw = item.get("arguments", {})
+    arguments, problem = read_arguments(raw)
+    return ToolCall("", str(item["name"]), arguments_text(raw), arguments, problem)
