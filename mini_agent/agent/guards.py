@@ -17,14 +17,21 @@ class TurnLimits:
 
 
 class RepeatGuard:
-    """Count how often the same call came to the same result, one time right after the other."""
+    """Count in how many rounds running the same call came to the same result.
+
+    Rounds and not calls: the model cannot learn from a result before its next reply.
+    """
 
     def __init__(self) -> None:
-        self._last: tuple[str, str] | None = None
-        self._times = 0
+        self._before: dict[tuple[str, str], int] = {}  # canonical call and result → rounds, up to the last round
+        self._now: dict[tuple[str, str], int] = {}
+
+    def next_round(self) -> None:
+        """Take what was counted as the round before."""
+        self._before, self._now = self._now, {}
 
     def times(self, canonical_call: str, result: str) -> int:
-        """Take in one more call with its result; return how many times running it has been just this."""
-        self._times = self._times + 1 if self._last == (canonical_call, result) else 1
-        self._last = (canonical_call, result)
-        return self._times
+        """Take in one call of this round with its result; return for how many rounds running it has been just this."""
+        pair = (canonical_call, result)
+        self._now[pair] = self._before.get(pair, 0) + 1
+        return self._now[pair]
