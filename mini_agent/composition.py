@@ -253,11 +253,11 @@ class Agent:
         if hash != self.conversation.instructions_hash:
             self.session.record(InstructionsSet(text, tools, hash))
 
-    def _change_protocol(self, refusal: ToolsRefused | None = None) -> bool:
+    def _change_protocol(self, refusal: ToolsRefused | None = None, is_certain: bool = False) -> bool:
         """Have tools called in the text from now on, where there is reason to; see `ChangeProtocol`."""
         model = self.runner.model
         self._calls_as_text += refusal is None
-        is_due = refusal is not None or self._calls_as_text >= CALLS_AS_TEXT_UNTIL_CHANGE
+        is_due = refusal is not None or is_certain or self._calls_as_text >= CALLS_AS_TEXT_UNTIL_CHANGE
         if not is_due or self.settings.tool_protocol != "auto":
             return False
         if not isinstance(model, OpenAIChatModel) or isinstance(model.protocol, TextProtocol):

@@ -37,8 +37,8 @@ CLOSING_REMINDER = (
 )
 
 CALL_AS_TEXT_REMINDER = (
-    "Your last message holds a tool call written as text, and it was not run: {} Make the call in the way in which "
-    "your tools are to be called, and write nothing else. If it was meant as no call, answer again without it."
+    "Your last message holds a tool call in a form that is not the one of your tools, and it was not run: {} Make the "
+    "call in the right form now, and write nothing else. If it was meant as no call, answer again without it."
 )
 SMALLEST_CUT_PROMPT = 1_500  # in tokens; below this an estimate says too little
 MOST_TEXT_CALL_REMINDERS = 3  # in one turn; after that such a reply is the answer
@@ -63,9 +63,10 @@ class MakeRoom(Protocol):
 class ChangeProtocol(Protocol):
     """What lets tools be called in another way where the one that was tried does not work."""
 
-    def __call__(self, refusal: ToolsRefused | None = None) -> bool:
+    def __call__(self, refusal: ToolsRefused | None = None, is_certain: bool = False) -> bool:
         """Take the server's refusal of tools, or, without, that the model wrote a call as text.
 
+        is_certain: it has not even done that, but said the offered tools again: it does not know what they are.
         Return whether tools are called in another way from now on.
         """
         ...
@@ -128,7 +129,7 @@ class AgentRunner:
         estimate: Callable[[Conversation], int] = lambda conversation: 0,
         on_text: Callable[[str], None] = lambda delta: None,
         notes_for: Callable[[tuple[Path, ...]], str] = lambda paths: "",
-        change_protocol: ChangeProtocol = lambda refusal=None: False,
+        change_protocol: ChangeProtocol = lambda refusal=None, is_certain=False: False,
     ) -> None:
         """Take the parts.
 
@@ -228,9 +229,9 @@ class AgentRunner:
         """Return the reply with the calls that it holds as text made real, where they may be run; else as it is."""
         turn.doubt = ""
         found = find_text_calls(reply.message, self._toolbox.names, reply.finish_reason)
-        if found is None:
+        if found is None or (found.may_be_talk and turn.rounds > 1):  # an answer has been worked for by then
             return reply
-        self._change_protocol()
+        self._change_protocol(is_certain=not found.calls)
         objections = map(self._toolbox.objection_to_text_call, found.calls)
         turn.doubt = next(filter(None, objections), found.doubt)
         if turn.doubt:

@@ -46,6 +46,7 @@ class TextCalls:
     calls: tuple[ToolCall, ...]  # without ids
     text: str  # what stands around them
     doubt: str = ""  # why they may not be meant, in words for the model; "" where they are
+    may_be_talk: bool = False  # the reply may as well be an answer about calls, or a call with a made-up result
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ def find_text_calls(message: AssistantMessage, tool_names: Collection[str], fini
 
     They are meant where the text, or its one fenced or tagged block, is such a call; so are several blocks with
     nothing but blanks between and behind them. A reply without text is looked for in its reasoning, for tagged ones.
+    Calls amid other code are doubtful: small models go on behind a call with a result that they make up.
     """
     text = message.text
     if text.strip():
@@ -87,7 +89,7 @@ def _find(thoughts: str, text: str, tool_names: Collection[str]) -> TextCalls | 
         echoes = [block for block in blocks if block.is_echo]
         rest = _without(text, echoes)
         found = _find_bare(thoughts, rest, tool_names)
-        if not found and echoes and not text[echoes[-1].end :].strip("` \t\r\n"):
+        if not found and echoes:
             return TextCalls((), (thoughts + rest).strip(), ONLY_ECHO)
         return found
     calls: list[ToolCall] = []
@@ -99,7 +101,7 @@ def _find(thoughts: str, text: str, tool_names: Collection[str]) -> TextCalls | 
     has_code = any(not block.calls and not block.is_echo for block in blocks)
     if not has_code and (len(calls) == 1 or not "".join([*between, behind]).strip()):
         return TextCalls(tuple(calls), left.strip())
-    return None if behind else TextCalls(tuple(calls), left.strip(), NOT_ALONE)
+    return TextCalls(tuple(calls), left.strip(), NOT_ALONE, may_be_talk=bool(behind))
 
 
 def _find_bare(thoughts: str, text: str, tool_names: Collection[str]) -> TextCalls | None:

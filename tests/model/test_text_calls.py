@@ -89,8 +89,6 @@ class Answers(unittest.TestCase):
             "Done.",
             f"Write `{CALL}` to read a file.",
             f"Like this:\n{CALL}\nIt reads a file.",
-            f"```python\nx = 1\n```\nor\n```json\n{CALL}\n```\nAs you like.",
-            f"Either\n```json\n{CALL}\n```\nor\n```json\n{CALL.replace('a.txt', 'b.txt')}\n```\nwould do.",
             '{"name": "demo", "version": "1.0", "parameters": {}}',
             '{"name": "read_file"}',
             '```json\n{"name": "read_file", "arguments": {"type": "object"}}\n```',
@@ -135,9 +133,23 @@ class DoubtfulCalls(unittest.TestCase):
     def test_a_bare_object_at_the_end_of_other_text(self) -> None:
         self.check(f"I read it.\n{CALL}", NOT_ALONE)
 
-    def test_the_offered_tools_said_again_and_nothing_else(self) -> None:
-        for text, left in ((ECHO, ""), (f"{ECHO}```", "```"), ("I look. <tools></tools>", "I look.")):
+    def test_the_offered_tools_said_again(self) -> None:
+        for text, left in (
+            (ECHO, ""),
+            (f"{ECHO}```", "```"),
+            ("I look. <tools></tools>", "I look."),
+            ('<tools><function name="read_file" path="a.txt"/></tools>\nIt says: 5', "It says: 5"),
+        ):
             self.assertEqual(found_in(text), TextCalls((), left, ONLY_ECHO))
+
+    def test_a_call_with_other_code_and_text_behind_it_may_be_talk(self) -> None:
+        for text in (
+            f"```json\n{CALL}\n```\nIt says:\n```\nport = 1\n```\nSo the port is 1.",
+            f"1. Look:\n```json\n{CALL}\n```\n2. Then:\n```json\n{CALL.replace('a.txt', 'b.txt')}\n```\nThat is all.",
+        ):
+            found = found_in(text)
+            assert found is not None
+            self.assertEqual((found.doubt, found.may_be_talk), (NOT_ALONE, True))
 
     def test_a_call_at_the_end_behind_other_code(self) -> None:
         self.check(f"```python\nx = 1\n```\n```json\n{CALL}\n```", NOT_ALONE)

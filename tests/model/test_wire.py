@@ -77,7 +77,7 @@ class Turn:
         finally:
             session.log.close()
 
-    def _change_protocol(self, refusal: ToolsRefused | None = None) -> bool:
+    def _change_protocol(self, refusal: ToolsRefused | None = None, is_certain: bool = False) -> bool:
         if refusal:
             self.model.protocol = TextProtocol()
         return refusal is not None
