@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from mini_agent.composition import Agent, open_agent
-from mini_agent.conversation.events import InstructionsSet, Notice, ToolResultAdded
+from mini_agent.conversation.events import InstructionsSet, Notice
 from mini_agent.session.event_log import EventLog
 from mini_agent.settings import Settings
 from tests.command_line import CommandLineTestCase
@@ -65,20 +65,26 @@ class ToolProtocolTest(CommandLineTestCase):
         )
         self.assertIn("as text", self.events(agent, Notice)[0].text)
 
-    def test_auto_goes_over_at_once_when_the_model_only_says_the_offered_tools_again(self) -> None:
+    def test_auto_puts_a_call_that_cannot_be_run_aside_and_goes_over_to_text_at_once(self) -> None:
         echo = '<tools>\n{"type": "function", "function": {"name": "read_file", "description": "…"}}\n</tools>'
-        result, _, requests = self.run_turn("auto", completion(echo), completion(BLOCK), completion("8123"))
-        self.assertEqual((result.status, result.answer), ("completed", "8123"))
-        self.assertEqual(["tools" in request for request in requests], [True, False, False])
-        _, _, requests = self.run_turn("native", completion(echo), completion("8123"))
-        self.assertTrue(all("tools" in request for request in requests))
-
-    def test_a_first_reply_with_a_call_and_a_made_up_result_is_asked_again_and_a_later_one_is_an_answer(self) -> None:
         made_up = f"{FENCE}\nIt says:\n```\nport = 1\n```\nSo the port is 1."
-        result, agent, requests = self.run_turn("auto", completion(made_up), completion(made_up))
-        self.assertEqual((result.status, result.answer, len(requests)), ("completed", made_up, 2))
-        self.assertIn("it was not run", requests[1]["messages"][-1]["content"])
-        self.assertEqual(self.events(agent, ToolResultAdded), [])
+        for unusable in (echo, made_up, FENCE.replace("path", "file")):
+            with self.subTest(unusable):
+                result, agent, requests = self.run_turn(
+                    "auto", completion(unusable), completion(BLOCK), completion("8123")
+                )
+                self.assertEqual((result.status, result.answer), ("completed", "8123"))
+                self.assertEqual(["tools" in request for request in requests], [True, False, False])
+                self.assertEqual([message["role"] for message in requests[1]["messages"]], ["system", "user"])
+                self.assertTrue(any(unusable in notice.text for notice in self.events(agent, Notice)))
+                _, _, requests = self.run_turn("native", completion(unusable), completion("8123"))
+                self.assertTrue(all("tools" in request for request in requests))
+                self.assertIn("it was not run", requests[1]["messages"][-1]["content"])
+
+    def test_a_model_that_has_made_a_call_may_talk_of_calls(self) -> None:
+        talk = f"Like so:\n{FENCE}\nand it says\n```\nport\n```\nthen."
+        result, _, requests = self.run_turn("auto", completion(FENCE), completion(talk))
+        self.assertEqual((result.status, result.answer, len(requests)), ("completed", talk, 2))
 
     def test_native_stays_native(self) -> None:
         result, _, requests = self.run_turn("native", REFUSED)

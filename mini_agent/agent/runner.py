@@ -66,7 +66,7 @@ class ChangeProtocol(Protocol):
     def __call__(self, refusal: ToolsRefused | None = None, is_certain: bool = False) -> bool:
         """Take the server's refusal of tools, or, without, that the model wrote a call as text.
 
-        is_certain: it has not even done that, but said the offered tools again: it does not know what they are.
+        is_certain: in a way in which it cannot be run, so that there is nothing to be lost by the change.
         Return whether tools are called in another way from now on.
         """
         ...
@@ -229,14 +229,23 @@ class AgentRunner:
         """Return the reply with the calls that it holds as text made real, where they may be run; else as it is."""
         turn.doubt = ""
         found = find_text_calls(reply.message, self._toolbox.names, reply.finish_reason)
-        if found is None or (found.may_be_talk and turn.rounds > 1):  # an answer has been worked for by then
-            return reply
-        self._change_protocol(is_certain=not found.calls)
+        if found is None or (found.may_be_talk and self._session.conversation.call_ids):
+            return reply  # who has called before knows how: it is an answer
         objections = map(self._toolbox.objection_to_text_call, found.calls)
         turn.doubt = next(filter(None, objections), found.doubt)
+        has_changed = self._change_protocol(is_certain=bool(turn.doubt))
+        if turn.doubt and has_changed:
+            return self._asked_in_the_other_way(reply, turn)
         if turn.doubt:
             return reply
         return replace(reply, message=replace(reply.message, text=found.text, tool_calls=found.calls))
+
+    def _asked_in_the_other_way(self, reply: ModelReply, turn: _Turn) -> ModelReply:
+        """Put aside a reply that cannot be used, and ask again: small models repeat a form that they see."""
+        self._session.record(Notice(f"this reply is put aside, and the model asked again: {reply.message.text}"))
+        reply = self._reply(turn, True)
+        self._count_cost(reply, turn)
+        return reply if reply.message.tool_calls else self._with_text_calls(reply, turn)
 
     def _tells_of_doubt(self, turn: _Turn) -> bool:
         """Tell the model why the call that it wrote as text was not run; return whether there was one to tell of."""
