@@ -124,7 +124,8 @@ def _model(settings: Settings, name: str) -> ChatModel:
         timeout_seconds=settings.timeout_seconds,
         request_deadline_seconds=settings.request_deadline_seconds,
     )
-    protocol = TextProtocol() if settings.tool_protocol == "text" else NativeProtocol()
+    as_set = settings.tool_protocol
+    protocol = TextProtocol() if as_set == "text" else NativeProtocol(is_sure=as_set == "native")
     return OpenAIChatModel(transport, name, settings.base_url, protocol, settings.stream)
 
 

@@ -86,6 +86,12 @@ class ToolProtocolTest(CommandLineTestCase):
         result, _, requests = self.run_turn("auto", completion(FENCE), completion(talk))
         self.assertEqual((result.status, result.answer, len(requests)), ("completed", talk, 2))
 
+    def test_auto_tells_a_model_that_may_know_no_tools_another_way_to_call_them(self) -> None:
+        for protocol, told in (("auto", True), ("native", False)):
+            _, _, requests = self.run_turn(protocol, completion(BLOCK), completion("8123"))
+            self.assertEqual("no other way" in requests[0]["messages"][0]["content"], told)
+            self.assertEqual([message["role"] for message in requests[1]["messages"][2:]], ["assistant", "tool"])
+
     def test_native_stays_native(self) -> None:
         result, _, requests = self.run_turn("native", REFUSED)
         self.assertEqual((result.status, result.kind, len(requests)), ("failed", "bad_request", 1))

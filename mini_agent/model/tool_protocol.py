@@ -19,16 +19,25 @@ from mini_agent.model.text_calls import calls_in_json
 from mini_agent.model.tool_call_reading import CUT_OFF
 from mini_agent.model.untrusted_json import parse_first_json
 
-_HOW_TO_CALL = """\
-# How to call a tool
-End your reply with one block of this form, and write nothing behind it:
+_BLOCK = """\
+end your reply with one block of this form, and write nothing behind it:
 ```tool_call
 {"name": "read_file", "arguments": {"path": "notes.txt"}}
 ```
-The result comes in the next message: never write one yourself. The arguments are JSON, so a line break in a text is \
-\\n in it. When you need no tool any more, answer without such a block.
+The result comes in the next message: never write one yourself."""
+
+_HOW_TO_CALL = f"""\
+# How to call a tool
+To call one, {_BLOCK} The arguments are JSON, so a line break in a text is \\n in it. When you need no tool any more, \
+answer without such a block.
 
 # Your tools"""
+
+# With it Qwen2.5-Coder-1.5B, whose server reads none of its calls, makes 7 of 10 first calls so that they can be read
+# here, instead of 4; the rest it makes up, or tells the user what to run.
+_OR_AS_TEXT = f"""\
+# How to call a tool
+Call tools yourself, now, instead of telling the user what to run. Where you have no other way to make a call, {_BLOCK}"""
 
 # Without this a small model (Qwen2.5-Coder-1.5B) calls again instead of answering.
 _AFTER_RESULTS = "[If this is enough to answer the request, answer it now in plain words and without a call.]"
@@ -60,9 +69,13 @@ class ToolProtocol(Protocol):
 class NativeProtocol:
     """The server knows tools: they go into the request, and calls come in a field of the message."""
 
+    def __init__(self, is_sure: bool = True) -> None:
+        """Take whether the model is known to be able to call tools so."""
+        self._is_sure = is_sure
+
     def instructions(self, tools: Sequence[JsonObject]) -> str:
-        """Say nothing: the request has them."""
-        return ""
+        """Say nothing, for the request has the tools; a model that may not know them is told a way out."""
+        return _OR_AS_TEXT if tools and not self._is_sure else ""
 
     def offered(self, tools: Sequence[JsonObject]) -> Sequence[JsonObject]:
         """Return all of them."""
