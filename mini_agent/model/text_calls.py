@@ -176,7 +176,8 @@ def calls_in_json(text: str, tool_names: Collection[str], *, is_tagged: bool) ->
     """Return the calls that JSON text holds: one object, several, or a list of them.
 
     is_tagged: nothing but a call can stand here, so that one that cannot be read or has an unknown name is one, too.
-    Elsewhere an object has to name a known tool: the JSON of an answer has names, too.
+    Elsewhere an object has to name a known tool, or to have a call's two fields and no other: the JSON of an answer
+    has names, too.
     """
     try:
         values = _values(text)
@@ -196,7 +197,8 @@ def calls_in_json(text: str, tool_names: Collection[str], *, is_tagged: bool) ->
         if (raw is None and not is_tagged) or (isinstance(raw, dict) and raw.get("type") == "object"):
             continue
         call = _call(value.get("name"), raw, tool_names)
-        if is_tagged or call.name in tool_names:
+        is_call_by_its_form = isinstance(raw, dict) and value.keys() == {"name", "arguments"}
+        if is_tagged or is_call_by_its_form or call.name in tool_names:
             calls.append(call)
     return calls
 

@@ -37,7 +37,8 @@ answer without such a block.
 # here, instead of 4; the rest it makes up, or tells the user what to run.
 _OR_AS_TEXT = f"""\
 # How to call a tool
-Call tools yourself, now, instead of telling the user what to run. Where you have no other way to make a call, {_BLOCK}"""
+Call tools yourself, now, instead of telling the user what to run. Where you have no other way to make a call, \
+{_BLOCK}"""
 
 # Without this a small model (Qwen2.5-Coder-1.5B) calls again instead of answering.
 _AFTER_RESULTS = "[If this is enough to answer the request, answer it now in plain words and without a call.]"

@@ -130,6 +130,13 @@ class DoubtfulCalls(unittest.TestCase):
         self.assertIn(problem, found.calls[0].problem)
         self.assertTrue(found.doubt or found.calls[0].problem)
 
+    def test_what_has_the_form_of_a_call_is_one_though_no_tool_has_its_name(self) -> None:
+        found = found_in('```json\n{"name": "settings.ini", "arguments": {"path": "settings.ini"}}\n```')
+        assert found is not None
+        self.assertEqual(found.calls[0].name, "settings.ini")
+        self.assertIsNone(found_in('{"name": "settings.ini", "arguments": "none"}'))
+        self.assertIsNone(found_in('{"name": "settings.ini", "arguments": {}, "size": 5}'))
+
     def test_a_bare_object_at_the_end_of_other_text(self) -> None:
         self.check(f"I read it.\n{CALL}", NOT_ALONE)
 
