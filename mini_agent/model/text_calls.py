@@ -44,7 +44,7 @@ class TextCalls:
     """The calls that were found in a text."""
 
     calls: tuple[ToolCall, ...]  # without ids
-    text: str  # what stands around them
+    text: str  # what stands before them; what is behind was written as if their results were known
     doubt: str = ""  # why they may not be meant, in words for the model; "" where they are
     may_be_talk: bool = False  # the reply may as well be an answer about calls, or a call with a made-up result
 
@@ -66,7 +66,7 @@ def find_text_calls(message: AssistantMessage, tool_names: Collection[str], fini
     """
     text = message.text
     if text.strip():
-        found = _find(text[: _after_thoughts(text)], text[_after_thoughts(text) :], tool_names)
+        found = _find(text[: after_thoughts(text)], text[after_thoughts(text) :], tool_names)
     else:
         thoughts = next((t for t in map(message.provider_fields.get, _REASONING_FIELDS) if isinstance(t, str)), "")
         calls = tuple(call for block in _blocks(thoughts, tool_names, fences=False) for call in block.calls)
@@ -76,7 +76,7 @@ def find_text_calls(message: AssistantMessage, tool_names: Collection[str], fini
     return found
 
 
-def _after_thoughts(text: str) -> int:
+def after_thoughts(text: str) -> int:
     """Return where the text begins that is no reasoning; some servers leave the model's <think> part in it."""
     end = text.rfind("</think>")
     return end + len("</think>") if end >= 0 else 0
@@ -95,7 +95,7 @@ def _find(thoughts: str, text: str, tool_names: Collection[str]) -> TextCalls | 
     calls: list[ToolCall] = []
     for block in with_calls:
         calls += [call for call in block.calls if call not in calls]  # small models say the same twice
-    left = thoughts + _without(text, [block for block in blocks if block.calls or block.is_echo])
+    left = thoughts + _without(text[: with_calls[0].start], [block for block in blocks if block.is_echo])
     between = [text[one.end : other.start] for one, other in zip(with_calls, with_calls[1:])]
     behind = _MARKER.sub("", text[with_calls[-1].end :]).strip()
     has_code = any(not block.calls and not block.is_echo for block in blocks)
@@ -182,6 +182,8 @@ def calls_in_json(text: str, tool_names: Collection[str], *, is_tagged: bool) ->
     try:
         values = _values(text)
     except ValueError:
+        if '"description"' in text:  # what a small model makes of a definition that it says again
+            return []
         named = re.search(r'"name"\s*:\s*"([^"]*)"', text)
         is_meant = named and clean_name(named[1], tool_names) in tool_names and re.search('"(arg|param)', text)
         if not is_tagged and not (is_meant and text.lstrip().startswith(("{", "["))):

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from mini_agent.conversation.messages import AssistantMessage, JsonObject, Message, Reminder, ToolCall, ToolResult
-from mini_agent.model.text_calls import calls_in_json
+from mini_agent.model.text_calls import after_thoughts, calls_in_json
 from mini_agent.model.tool_call_reading import CUT_OFF
 from mini_agent.model.untrusted_json import parse_first_json
 
@@ -113,15 +113,18 @@ class TextProtocol:
         return sent
 
     def incoming(self, message: AssistantMessage, tool_names: Collection[str], finish_reason: str) -> AssistantMessage:
-        """Read the blocks; of one that cannot be read the model will be told in its result."""
-        text, calls = message.text, list(message.tool_calls)
-        opening = _OPENING.search(text)
+        """Read the blocks; of one that cannot be read the model will be told in its result.
+
+        What stands behind them, calls included, is left out: it was written as if their results were known.
+        """
+        opening, calls = _OPENING.search(message.text, after_thoughts(message.text)), list(message.tool_calls)
+        text, rest = message.text[: opening.start()] if opening else "", message.text
         while opening:
-            behind = text[opening.end() :]
-            end, next_start = _extent(behind)
-            calls += calls_in_json(behind[:end], tool_names, is_tagged=True)
-            text = text[: opening.start()] + behind[next_start:]
-            opening = _OPENING.search(text)
+            rest = rest[opening.end() :]
+            end, next_start = _extent(rest)
+            calls += calls_in_json(rest[:end], tool_names, is_tagged=True)
+            rest = rest[next_start:].lstrip()
+            opening = _OPENING.match(rest)
         if len(calls) == len(message.tool_calls):
             return message
         if finish_reason == "length":

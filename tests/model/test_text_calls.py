@@ -58,15 +58,15 @@ class MeantCalls(unittest.TestCase):
         assert found is not None
         self.assertEqual(found.calls[0].arguments, {"pattern": "{{x}}"})
 
-    def test_the_one_block_of_a_reply_is_a_call_and_the_words_around_it_stay(self) -> None:
+    def test_the_one_block_of_a_reply_is_a_call_and_the_words_before_it_stay(self) -> None:
         self.check(f"I'll read it.\n\n{XML}\n</tool_call>", "I'll read it.")
-        self.check(f"I look.\n```json\n{CALL}\n```\nThen I tell.", "I look.\n\nThen I tell.")
+        self.check(f"I look.\n```json\n{CALL}\n```\nThen I tell.", "I look.")
         self.check(f"<think>hm: ```json\n{CALL}\n```</think>\n{CALL}", f"<think>hm: ```json\n{CALL}\n```</think>")
 
     def test_the_offered_tools_said_again_and_a_call_said_twice_do_not_count(self) -> None:
         self.check(f"{ECHO}```json\n{CALL}\n```")
         self.check(f"{ECHO}{CALL}")
-        self.check(f"First\n```json\n{CALL}\n```\nthen\n```json\n{CALL}\n```\nso.", "First\n\nthen\n\nso.")
+        self.check(f"First\n```json\n{CALL}\n```\nthen\n```json\n{CALL}\n```\nso.", "First")
         self.check(f"{ECHO}\n<result>\n  {CALL}\n</result>")
         self.check(f"<tools>\n{CALL}\n</tools>\n```json\n{CALL}\n```")
 
@@ -145,6 +145,7 @@ class DoubtfulCalls(unittest.TestCase):
             (ECHO, ""),
             (f"{ECHO}```", "```"),
             ("I look. <tools></tools>", "I look."),
+            (ECHO.replace('"}', '"', 1), ""),
             ('<tools><function name="read_file" path="a.txt"/></tools>\nIt says: 5', "It says: 5"),
         ):
             self.assertEqual(found_in(text), TextCalls((), left, ONLY_ECHO))

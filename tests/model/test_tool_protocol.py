@@ -44,7 +44,18 @@ class CallsInBlocks(unittest.TestCase):
         text = '```tool_call\n{"name": "apply_patch", "arguments": {"patch": "+```\n+x\n```\n"}}\n```\nbehind'
         message = read(text)
         self.assertEqual(message.tool_calls[0].arguments, {"patch": "+```\n+x\n```\n"})
-        self.assertEqual(message.text, "behind")
+        self.assertEqual(message.text, "")
+
+    def test_a_made_up_result_behind_a_block_is_left_out_with_all_that_follows(self) -> None:
+        behind = f"[Result of read_file]\n1\n{block('read_file', path='b')}\nIt is 1."
+        text = f"I look.\n{block('read_file', path='a')}\n{behind}"
+        message = read(text)
+        self.assertEqual([call.arguments for call in message.tool_calls], [{"path": "a"}])
+        self.assertEqual(message.text, "I look.")
+
+    def test_a_block_in_the_thoughts_is_no_call(self) -> None:
+        message = read(f"<think>{block('read_file', path='a')}</think>\n{block('read_file', path='b')}")
+        self.assertEqual([call.arguments for call in message.tool_calls], [{"path": "b"}])
 
     def test_what_is_left_out_at_the_end_does_not_matter(self) -> None:
         for text in (block("read_file", path="a")[:-4], '```tool_call\n{"name": "read_file"}\n```'):
