@@ -332,7 +332,7 @@ class RunAsWrittenTest(unittest.TestCase):
 
     @for_both
     def test_the_library_examples_run_as_written(self, text):
-        with_model, tool_alone = (content for language, content in blocks(text) if language == "python")
+        with_model, tool_alone, _ = (content for language, content in blocks(text) if language == "python")
         script = self.folder / "script.json"
         script.write_text('{"replies": [{"text": "It counts sheep."}]}', encoding="utf-8")
         output = self.run_python("-c", with_model, cwd=self.folder, MINI_AGENT_SCRIPT=str(script))

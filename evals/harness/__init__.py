@@ -1,0 +1,1 @@
+"""What all suites share: running cells, measuring, grading, comparing, reporting."""

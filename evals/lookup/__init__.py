@@ -1,0 +1,1 @@
+"""Questions whose answer stands in exactly one place of a small project."""
