@@ -1,0 +1,1 @@
+"""Barcodes of our jam."""

@@ -1,0 +1,20 @@
+"""When to ring."""
+
+import json
+from pathlib import Path
+
+from greenhouse.reading import Reading
+
+
+def load_settings(path="settings.json"):
+    return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+def is_frost(reading, settings):
+    return reading.celsius < settings["frost_below"]  # both in degrees
+
+
+def alarms(lines, settings):
+    """Return a message for each reading at which the alarm rings."""
+    readings = [Reading(line) for line in lines]
+    return [f"{r.time} {r.thermometer}: {r.celsius:.1f} °C" for r in readings if is_frost(r, settings)]

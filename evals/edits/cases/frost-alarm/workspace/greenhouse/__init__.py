@@ -1,0 +1,1 @@
+"""The thermometers of the nursery."""

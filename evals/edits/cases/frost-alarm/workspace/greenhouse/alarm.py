@@ -1,0 +1,21 @@
+"""When to ring."""
+
+import json
+from pathlib import Path
+
+from greenhouse.reading import Reading
+
+
+def load_settings(path="settings.json"):
+    return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+def is_frost(reading, settings):
+    # frost_below is in the unit of the thermometers, so the raw value is what has to be compared.
+    return reading.raw < settings["frost_below"]
+
+
+def alarms(lines, settings):
+    """Return a message for each reading at which the alarm rings."""
+    readings = [Reading(line) for line in lines]
+    return [f"{r.time} {r.thermometer}: {r.celsius:.1f} °C" for r in readings if is_frost(r, settings)]

@@ -1,0 +1,1 @@
+"""Invoices of the workshop."""

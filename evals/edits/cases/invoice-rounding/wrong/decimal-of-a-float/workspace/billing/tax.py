@@ -1,0 +1,15 @@
+"""VAT rates, and the rounding that goes with them."""
+
+from decimal import ROUND_HALF_UP, Decimal
+
+RATES = {"standard": 0.19, "reduced": 0.07, "none": 0.0}
+
+
+def rate_of(tax_class):
+    """Return the rate of a tax class; raise KeyError for an unknown one."""
+    return RATES[tax_class]
+
+
+def rounded(amount):
+    """Round an amount in euros to the cent."""
+    return float(Decimal(amount).quantize(Decimal("0.01"), rounding=ROUND_HALF_UP))

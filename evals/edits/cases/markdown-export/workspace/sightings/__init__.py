@@ -1,0 +1,1 @@
+"""The bird diary of the nature reserve."""

@@ -1,0 +1,1 @@
+"""The choir's newsletter."""

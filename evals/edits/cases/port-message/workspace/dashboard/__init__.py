@@ -1,0 +1,1 @@
+"""Water levels on a screen."""

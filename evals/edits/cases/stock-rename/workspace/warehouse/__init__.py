@@ -1,0 +1,1 @@
+"""The spare parts store."""

@@ -1,0 +1,1 @@
+"""The photo gallery of the hiking club."""

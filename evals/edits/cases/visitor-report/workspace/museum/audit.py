@@ -1,0 +1,7 @@
+"""Who exported what."""
+
+LOG = []
+
+
+def record(person, what):
+    LOG.append((person, what))
