@@ -128,15 +128,14 @@ def _comparison(
         f"- **Passing:** {verdict(by_passing, f'{treatment} passes more', f'{treatment} passes less', repeats)}",
         f"- **Tokens**, where both passed: "
         f"{verdict(by_tokens, f'{treatment} needs more', f'{treatment} needs fewer', repeats)}",
-        f"- Seconds are no verdict: they measure the machine as well. Pairs left out: {left_out}",
+        f"- Pairs: {', '.join(f'{count} {name}' for name, count in counts(pairs).items())}; {left_out} left out",
     ]
     rows = [
         _difference_row("passed", by_passing, lambda value: f"{100 * value:+.1f} points"),
         _difference_row("tokens", by_tokens, lambda value: f"{value:+,.0f}"),
     ]
     table = _table(("difference", "pairs", "more", "fewer", "mean", "95 % interval", "p"), rows)
-    told = _table(("verdict", "pairs"), [(name, count) for name, count in counts(pairs).items()])
-    return "\n\n".join([title, "\n".join(lines), table, told, f"![each pair]({chart})"])
+    return "\n\n".join([title, "\n".join(lines), table, f"![each pair]({chart})"])
 
 
 def _difference_row(name: str, found: Difference | None, show: Callable[[float], str]) -> Sequence[Any]:

@@ -15,7 +15,7 @@ from evals.harness import commands
 from evals.harness.catalog import find_suite, suite_names
 from evals.harness.grading import graded_copy
 from evals.harness.suite import Case
-from tests.evals.harness_case import REPOSITORY, HarnessTestCase, environment, records
+from tests.evaluation.harness_case import REPOSITORY, HarnessTestCase, environment, records
 
 LONG = bool(os.environ.get("MINI_AGENT_LONG_TESTS"))
 

@@ -15,7 +15,7 @@ from evals.edits import suite
 from evals.harness.suite import Files, Grade, Outcome, Proof, lay_out, outside_changes, workspace_of
 from mini_agent.tools.read_file import read_file
 from mini_agent.tools.workspace import Workspace
-from tests.evals.harness_case import HarnessTestCase
+from tests.evaluation.harness_case import HarnessTestCase
 
 CASES = {case.id: case for case in suite.cases({"seed": "1"})}
 EXIT = b"import os\nos._exit(0)\n"

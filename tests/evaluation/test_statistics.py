@@ -14,7 +14,7 @@ from evals.harness.statistics import (
     tokens,
     verdict,
 )
-from tests.evals.recorded import failed, noisy, record
+from tests.evaluation.recorded import failed, noisy, record
 
 
 def directions(records: list) -> tuple[int, int]:

@@ -27,8 +27,8 @@ from evals.lookup.suite import SUITE
 from mini_agent.conversation.events import Event, TurnEnded
 from mini_agent.model.chat_model import ModelError
 from mini_agent.prompt_loop import RequestReader
-from tests.evals.harness_case import REPOSITORY, HarnessTestCase, environment, records, run_here
-from tests.evals.test_measures import log, result
+from tests.evaluation.harness_case import REPOSITORY, HarnessTestCase, environment, records, run_here
+from tests.evaluation.test_measures import log, result
 
 CASE = ["--case", "ferry-port", "--repeats", "1"]
 
@@ -78,7 +78,7 @@ class AScriptedRun(unittest.TestCase):
     def test_the_summary_says_that_no_model_answered(self) -> None:
         summary = (self.folder / "out" / "summary.md").read_text(encoding="utf-8")
         self.assertIn("no model answered", summary)
-        self.assertIn("| helped | 1 |", summary)
+        self.assertIn("1 helped, 0 regressed", summary)
         self.assertIn(summary, self.ran[1])
 
     def test_the_chart_shows_each_pair(self) -> None:
