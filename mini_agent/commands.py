@@ -71,12 +71,18 @@ def _context(agent: Agent, argument: str) -> str:
     for number, message in enumerate(agent.conversation.visible_messages(), 1):
         parts.append(f"--- {number}. {_role(message)}, about {message_tokens(message):,} tokens")
         parts.append(_shown(message))
-    budget = agent.compressor.budget
+    lines = agent.compressor.lines(agent.conversation)
     parts.append(
         f"--- about {agent.counter.count(agent.conversation):,} tokens with the definitions of "
-        f"{len(agent.toolbox.names)} tools, of a window of {budget.window_tokens:,}; "
-        f"compressed above {budget.compress_above_tokens:,}"
+        f"{len(agent.toolbox.names)} tools, of a window of {lines.limit:,}; compressed above {lines.compress:,}, "
+        f"to {lines.target:,} at most"
     )
+    if agent.counter.is_counted:
+        parts.append(f"--- the server counts {agent.counter.factor:.2f} tokens for each that is estimated")
+    shortened, saved = agent.totals.session.shortened_results, agent.totals.session.saved_characters
+    if shortened:
+        parts.append(f"--- tool results shown shorter than they came: {shortened}, which saves {saved:,} characters")
+    parts.append(f"--- a compression now would be: {agent.compressor.outlook(agent.conversation)}")
     return "\n".join(parts)
 
 
@@ -107,11 +113,12 @@ def _usage(agent: Agent, argument: str) -> str:
             f"{name}: {usage.input_tokens:,} tokens in ({usage.cached_tokens:,} cached), {usage.output_tokens:,} out; "
             f"rounds: {sums.rounds}; seconds: {sums.seconds:.1f}"
         )
-    estimate, messages = agent.counter.count(agent.conversation), agent.conversation.visible_messages()
+    estimate, messages = agent.counter.estimate(agent.conversation), agent.conversation.visible_messages()
     if agent.totals.last_input_tokens is not None and isinstance(messages[-1], AssistantMessage):
         asked = f"{agent.totals.last_input_tokens:,} tokens in by the server's count"
         lines.append(f"the last request: {asked}, about {estimate - message_tokens(messages[-1]):,} by our estimate")
-    return "\n".join([*lines, f"the next request: about {estimate:,} tokens by our estimate, without what you say"])
+    count = agent.counter.count(agent.conversation)
+    return "\n".join([*lines, f"the next request: about {count:,} tokens, without what you say"])
 
 
 def _tools(agent: Agent, argument: str) -> str:

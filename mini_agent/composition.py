@@ -166,7 +166,8 @@ class Agent:
         self.counter = TokenCounter()
         self._window_is_settled = False
         self._calls_as_text = 0  # by this model, and in the native protocol
-        self.compressor = Compressor(self._budget(self._known_window()), self.counter, settings.compression)
+        budget = self._budget(self._known_window())
+        self.compressor = Compressor(budget, self.counter, settings.compression, settings.shortening)
         self.toolbox = Toolbox(self._tools(asked), clock, self._result_limit_bytes)
         self._begin(_protocol_of(model))
         self.runner = AgentRunner(
@@ -198,6 +199,7 @@ class Agent:
         self._window_is_settled = False
         self._calls_as_text = 0
         self.compressor.budget = self._budget(self._known_window())
+        self.counter.forget()
         self.session.record(ModelChanged(name, self.settings.base_url))
         self._set_instructions(_protocol_of(self.runner.model))
 
@@ -244,6 +246,7 @@ class Agent:
             self.workspace, self.toolbox.names, date.today(), settings.system_prompt, notes
         )
         self._set_instructions(protocol)
+        self.compressor.warn_of_large_instructions(self.conversation, record)
 
     def _set_instructions(self, protocol: ToolProtocol) -> None:
         """Record instructions and tools as this protocol has them, where they are not those of before."""
@@ -310,6 +313,7 @@ class Agent:
             return
         if told:
             self.compressor.budget = self._budget(told)
+            self.compressor.warn_of_large_instructions(self.conversation, self.session.record)
         else:
             self.session.record(
                 Notice(

@@ -42,6 +42,7 @@ class Settings:
     stream: str = "auto"  # auto, on or off
     tool_protocol: str = "auto"  # auto, native or text
     compression: bool = True
+    shortening: bool = True
     max_turn_tokens: int | None = None
     script: Path | None = None  # a script file: a scripted model answers
     ask_writes: bool = False

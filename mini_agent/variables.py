@@ -177,6 +177,8 @@ VARIABLES = (
         "auto: native first, text where that does not work"),
     Variable("MINI_AGENT_COMPRESSION", "compression", _on_off, "on",
         "off: a conversation that grows too long is never compressed (for comparing both)"),
+    Variable("MINI_AGENT_SHORTENING", "shortening", _on_off, "on",
+        "off: it is summarized at once, without first cutting old tool results to head and tail (for comparing both)"),
     Variable("MINI_AGENT_MAX_TURN_TOKENS", "max_turn_tokens", _whole_number(), "none",
         "ends a turn that has cost more tokens than this, read and written together"),
     Variable("MINI_AGENT_SCRIPT", "script", _file_path, "none",

@@ -28,6 +28,27 @@ class CommandsTest(CommandLineTestCase):
             position = ran.out.index(message["content"], position)
         self.assertIn("of a window of 9,000", ran.out)
 
+    def test_context_tells_the_lines_the_savings_and_what_a_compression_would_do(self) -> None:
+        (self.workspace / "a.txt").write_text("a line of words\n" * 200)
+        replacement = {"tool_name": "read_file", "tool_arguments": {"path": "a.txt"}, "replace_content": "words"}
+        usage = {"input": 3000, "output": 20, "cached": 0}
+        steps = [call("read_file", path="a.txt"), call("compress_tool", replacements=[replacement]), "Words."]
+        self.script(*steps, {"text": "Done.", "usage": usage})
+        told = self.told("What is in it?", "And now?", "/context")
+        self.assertRegex(told, r"of a window of 32,768; compressed above 24,576, to \d\d,\d\d\d at most\n")
+        self.assertRegex(told, r"the server counts [12]\.\d\d tokens for each that is estimated\n")
+        self.assertIn("tool results shown shorter than they came: 1, which saves 3,1", told)
+        self.assertRegex(
+            told, r"a compression now would be: Summarized: \d messages .* Kept: \d of the user's messages"
+        )
+
+    def test_too_large_instructions_are_told_at_the_start_with_numbers(self) -> None:
+        self.script("Done.")
+        ran = self.run_here("--context-window", "2048", "-p", "go")
+        self.assertRegex(
+            ran.err, r"instructions and tools alone take about 1,\d\d\d of the window's 2,048 tokens: \d+ are left"
+        )
+
     def test_usage_adds_up(self) -> None:
         usage = {"input": 1000, "output": 20, "cached": 600}
         self.script(

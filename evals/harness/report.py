@@ -36,7 +36,7 @@ def _suite_report(suite: str, records: list[Record], output: Path | None) -> str
     parts = [f"# {suite}", _asks(suite), "\n".join(_facts_of_run(records, arms, repeats)), _arms_table(records, arms)]
     for baseline in arms[1:]:
         parts.append(_comparison(suite, records, arms[0], baseline, repeats, output))
-    parts += [_failures(records, arms), _inspections(records, arms), _cases(records, arms)]
+    parts += [_failures(records, arms), _inspections(list(filter(is_final, records)), arms), _cases(records, arms)]
     return "\n\n".join(filter(None, parts))
 
 

@@ -8,6 +8,22 @@ SMALLEST_WINDOW_TOKENS = 2048
 RESERVE_TOKENS = 16_384  # for the answer, and for what the estimate misses
 KEEP_RECENT_TOKENS = 20_000
 LARGEST_RESULT_BYTES = 50_000
+SMALLEST_ROOM_TOKENS = 192  # with less beside the instructions and tools, nothing useful could be kept
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The sizes that matter, in tokens of a whole request, for instructions and tools of a certain size."""
+
+    fixed: int  # instructions and tools: what goes with every request
+    target: int  # no more than this is left by a compression
+    compress: int  # above this the conversation is compressed
+    limit: int  # the window: what is larger is refused
+
+    @property
+    def room(self) -> int:
+        """Return what the target leaves for the conversation."""
+        return self.target - self.fixed
 
 
 @dataclass(frozen=True)
@@ -46,8 +62,32 @@ class Budget:
 
     @property
     def compress_above_tokens(self) -> int:
-        """Return the size above which the conversation is compressed."""
+        """Return the size above which the conversation is compressed, where instructions and tools are not large."""
         return self.window_tokens - self.reserve_tokens
+
+    def lines(self, fixed_tokens: int) -> Lines:
+        """Draw the lines for instructions and tools of so many tokens.
+
+        A compression goes a quarter below the line, so that there is room to grow before the next. Where that would
+        leave too little beside large instructions, the line is raised, at the cost of the reserve.
+        """
+        line = self.compress_above_tokens
+        if (line - fixed_tokens) * 3 // 4 < SMALLEST_ROOM_TOKENS:
+            line = max(line, fixed_tokens + (self.window_tokens - fixed_tokens) * 3 // 4)
+        return Lines(fixed_tokens, fixed_tokens + (line - fixed_tokens) * 3 // 4, line, self.window_tokens)
+
+    def warning(self, fixed_tokens: int) -> str:
+        """Return what is to be told, with numbers, of instructions and tools that leave too little; "" for nothing."""
+        lines = self.lines(fixed_tokens)
+        if lines.compress == self.compress_above_tokens and lines.room >= SMALLEST_ROOM_TOKENS:
+            return ""
+        taken = (
+            f"instructions and tools alone take about {fixed_tokens:,} of the window's {self.window_tokens:,} tokens"
+        )
+        left = max(self.window_tokens - fixed_tokens, 0)
+        if lines.room < SMALLEST_ROOM_TOKENS:
+            return f"{taken}: too little is left for a conversation ({left:,}); a larger window is needed"
+        return f"{taken}: {left:,} are left for the conversation and the answer, so both will be short"
 
     @property
     def result_limit_bytes(self) -> int:

@@ -46,6 +46,15 @@ class EarlierResult:
     compressions: int  # how often it was shortened already
 
 
+@dataclass(frozen=True)
+class ServerCount:
+    """How many tokens a request had, in the server's own count."""
+
+    generation: int  # of the conversation when it was asked
+    messages: int  # how many of the visible messages it had
+    tokens: int
+
+
 class Conversation:
     """What was said so far, kept up event by event. Two conversations are equal when all they know is equal."""
 
@@ -57,6 +66,8 @@ class Conversation:
         self.call_ids: set[str] = set()  # every one ever used in the session
         self.files_in_flight: tuple[events.FileChange, ...] = ()  # announced, and not yet told what became of them
         self.changed_by_open_call: tuple[str, ...] = ()  # paths that the call now running has changed
+        self.changed_files: dict[str, None] = {}  # paths that the session has changed, the last changed last
+        self.server_count: ServerCount | None = None  # of the last request that the model answering now has counted
         self.generation = 0  # grows whenever the visible messages changed otherwise than by appending
         self._asked = ("", "")  # model and base URL that answer now
         self._visible: list[Message] = []
@@ -133,6 +144,8 @@ class Conversation:
         return bool(self._visible) and isinstance(self._visible[0], SystemMessage)
 
     def _model_chosen(self, event: events.SessionStarted | events.ModelChanged) -> None:
+        if self._asked != (event.model, event.base_url):
+            self.server_count = None
         self._asked = (event.model, event.base_url)
 
     def _instructions_set(self, event: events.InstructionsSet) -> None:
@@ -147,7 +160,7 @@ class Conversation:
         if not event.steered:
             self.turn_is_open = True
             self.turn_count += 1
-        self._visible.append(UserMessage(event.text))
+        self._visible.append(UserMessage(event.text, event.steered))
 
     def _reminder_added(self, event: events.ReminderAdded) -> None:
         self._visible.append(Reminder(event.text))
@@ -155,6 +168,8 @@ class Conversation:
     def _assistant_message_added(self, event: events.AssistantMessageAdded) -> None:
         calls = {call.id: call for call in event.message.tool_calls}
         self.changed_by_open_call = ()  # files put back between two turns are no call's doing
+        if event.usage and event.usage.input_tokens:
+            self.server_count = ServerCount(self.generation, len(self._visible), event.usage.input_tokens)
         self._assistant_position = len(self._visible)
         self._visible.append(replace(event.message, origin=self._asked))
         self._open_calls = calls
@@ -203,7 +218,10 @@ class Conversation:
 
     def _files_changed(self, event: events.FilesChanged) -> None:
         self.files_in_flight = ()
-        self.changed_by_open_call += tuple(file.path for file in event.files)
+        for file in event.files:
+            self.changed_by_open_call += (file.path,)
+            self.changed_files.pop(file.path, None)
+            self.changed_files[file.path] = None
 
     def _turn_ended(self, event: events.TurnEnded) -> None:
         self.turn_is_open = False

@@ -22,7 +22,7 @@ Events carry no time and no number: the log adds both. A new fact is a new type 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Union
+from typing import Any, Callable, ClassVar, Union
 
 from mini_agent.conversation.messages import AssistantMessage, JsonObject, Summary, ToolCall, Usage, UserMessage
 
@@ -393,7 +393,17 @@ class ToolOutputCompressed:
         return cls(_text(data, "call_id"), _text(data, "text"), _number(data, "characters_before"))
 
 
-_HEAD_TYPES: dict[str, type[UserMessage] | type[Summary]] = {"user": UserMessage, "summary": Summary}
+_HEAD_ROLES: dict[str, Callable[[str], UserMessage | Summary]] = {
+    "user": UserMessage,
+    "steered": lambda text: UserMessage(text, steered=True),
+    "summary": Summary,
+}
+
+
+def _head_role(message: UserMessage | Summary) -> str:
+    if isinstance(message, Summary):
+        return "summary"
+    return "steered" if message.steered else "user"
 
 
 @dataclass(frozen=True)
@@ -406,16 +416,15 @@ class HistorySummarized:
     type: ClassVar[str] = "history_summarized"
     head: tuple[UserMessage | Summary, ...]
     kept_from: int  # index into the visible messages as they were before; their number, where none is kept
-    tokens_before: int  # estimates, of all visible messages
+    tokens_before: int  # of all visible messages and the tools, as the server would count them
     tokens_after: int
     reason: str  # for people: why now, what was kept, what was summarized
     usage: Usage | None = None  # what asking for the summary cost
 
     def to_json(self) -> JsonObject:
         """Return the fields as the log holds them."""
-        roles = ["user" if isinstance(message, UserMessage) else "summary" for message in self.head]
         return {
-            "head": [{"role": role, "text": message.text} for role, message in zip(roles, self.head)],
+            "head": [{"role": _head_role(message), "text": message.text} for message in self.head],
             "kept_from": self.kept_from,
             "tokens_before": self.tokens_before,
             "tokens_after": self.tokens_after,
@@ -426,7 +435,7 @@ class HistorySummarized:
     @classmethod
     def from_json(cls, data: JsonObject) -> HistorySummarized:
         """Read what `to_json` wrote."""
-        head = tuple(_HEAD_TYPES[_text(item, "role")](_text(item, "text")) for item in _objects(data, "head"))
+        head = tuple(_HEAD_ROLES[_text(item, "role")](_text(item, "text")) for item in _objects(data, "head"))
         kept_from, before, after = (_number(data, name) for name in ("kept_from", "tokens_before", "tokens_after"))
         return cls(head, kept_from, before, after, _text(data, "reason"), _usage_from_json(data["usage"]))
 

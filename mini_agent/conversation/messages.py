@@ -57,6 +57,7 @@ class UserMessage:
     """What the user said, in the user's own words."""
 
     text: str
+    steered: bool = False  # it came in while a turn was running, and opened none
 
 
 @dataclass(frozen=True)

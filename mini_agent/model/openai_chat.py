@@ -32,6 +32,7 @@ from mini_agent.model.chat_model import (
     UnknownModel,
     Watch,
 )
+from mini_agent.model.server_errors import TURN_WORDS
 from mini_agent.model.streaming import content_text
 from mini_agent.model.tool_call_reading import read_tool_calls
 from mini_agent.model.tool_protocol import NativeProtocol, ToolProtocol
@@ -60,6 +61,7 @@ class Dialect:
     """How a request is put so that this server takes it."""
 
     no_text: str | None = ""  # stands for the text of a message that has only calls: Ollama refuses null, others ""
+    wants_turns: bool = False  # user and model have to take turns: templates of Mistral and Gemma refuse all else
     streams: bool = False
     tells_stream_usage: bool = True  # a stream is asked for what it costs; old servers refuse to be asked that
 
@@ -74,9 +76,11 @@ def render_request(
     """Return the body of a request, UTF-8 JSON.
 
     Each message is rendered from itself alone, so that what is sent only grows at its end and prompt caches hit.
+    (Where turns are wanted, a message of the user's that follows one without an answer is joined to it.)
     Lone surrogates, which servers refuse, are sent as "?".
     """
     rendered = [render_message(message, dialect.no_text) for message in messages]
+    rendered = _in_turn(rendered) if dialect.wants_turns else rendered
     request: JsonObject = {"model": model_name, "messages": rendered}
     if tools:
         request["tools"] = [{"type": "function", "function": dict(tool)} for tool in tools]
@@ -101,6 +105,16 @@ def render_message(message: Message, no_text: str | None = "") -> JsonObject:
         rendered["content"] = message.text or no_text
         rendered["tool_calls"] = [_render_call(call) for call in message.tool_calls]
     return {**rendered, **{name: value for name, value in message.provider_fields.items() if name not in rendered}}
+
+
+def _in_turn(rendered: Sequence[JsonObject]) -> list[JsonObject]:
+    """Return the messages with those in the user's place that follow one another, as after a compression, as one."""
+    joined: list[JsonObject] = []
+    for message in rendered:
+        if joined and joined[-1]["role"] == message["role"] == "user":
+            message = {**message, "content": f"{joined.pop()['content']}\n\n{message['content']}"}
+        joined.append(message)
+    return joined
 
 
 def with_own_fields(messages: Sequence[Message], model_name: str, base_url: str) -> list[Message]:
@@ -260,6 +274,8 @@ class OpenAIChatModel:
             watch.notice(f"{words.rstrip('.')}; from now on answers come whole and not streamed")
         elif dialect.no_text == "" and _EMPTY_CONTENT_WORDS.search(words):
             self._dialect = replace(dialect, no_text=None)
+        elif TURN_WORDS.search(words):
+            self._dialect = replace(dialect, wants_turns=True)
         return self._dialect != dialect
 
     def _ask(

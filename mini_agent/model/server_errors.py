@@ -45,6 +45,7 @@ _OVERFLOW_WORDS = re.compile(
     r"|inputs?`? tokens \+ `?max_new_tokens",  # Hugging Face
     re.I,
 )
+TURN_WORDS = re.compile(r"roles? (?:must )?alternat|alternat\w+ [^.]{0,40}\broles?\b", re.I)  # of chat templates
 _NO_TOOLS_WORDS = re.compile(
     r"--tool-call-parser|--jinja"  # vLLM, llama.cpp: how it has to be started
     r"|(?:support|allow|accept|permit)\w*\b[^.]{0,40}\b(?:tools?|functions?)\b(?! (?:message|role))"  # Ollama
@@ -145,6 +146,8 @@ def _error(status: int, what: str, data: Any, text: str, server: Server) -> Mode
         return ToolsRefused(_with_hint(line, _tools_hint(said)))
     if _is_unknown_model(status, codes, said):
         return UnknownModel(_with_hint(line, "Check OPENAI_MODEL."))
+    if TURN_WORDS.search(said[:_READ_CHARACTERS]):
+        return BadRequest(_with_hint(line, "The model's template wants that roles alternate."))  # also with status 500
     return _kind(status, codes)(_with_hint(line, _hint(status, codes, said, server)))
 
 

@@ -17,6 +17,8 @@ class Sums:
     rounds: int = 0
     seconds: float = 0  # of the turns that have ended
     usage: Usage = field(default_factory=Usage)  # as the servers counted, summaries included
+    shortened_results: int = 0  # those of which a shorter text is shown
+    saved_characters: int = 0  # by that
     files_changed: dict[str, None] = field(default_factory=dict)  # paths, the first changed first
 
 
@@ -51,6 +53,9 @@ class Totals:
             sums.usage += event.usage or Usage()
         elif isinstance(event, events.HistorySummarized):
             sums.usage += event.usage or Usage()
+        elif isinstance(event, events.ToolOutputCompressed):
+            sums.shortened_results += 1
+            sums.saved_characters += event.characters_before - len(event.text)
         elif isinstance(event, events.FilesChanged):
             sums.files_changed.update((file.path, None) for file in event.files if file.hash_before != file.hash_after)
         elif isinstance(event, events.TurnEnded) and self._turn_started:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Callable
 
 from mini_agent.conversation.conversation import EarlierResult
-from mini_agent.conversation.events import ToolOutputCompressed
+from mini_agent.conversation.events import Event, Notice, ToolOutputCompressed
 from mini_agent.tools.tool import Parameter, ToolError, ToolOutcome, canonical_call
 
 NAME = "compress_tool"
@@ -76,7 +76,8 @@ class CompressTool:
             except ToolError as error:
                 failed += 1
                 lines.append(f"{number}. Error [{error.code}]: {error}")
-        return ToolOutcome("\n".join(lines), not events, tuple(events), hide_call=not failed)
+        told: list[Event] = [Notice(f"{NAME}: {_told(events)}")] if events else []
+        return ToolOutcome("\n".join(lines), not events, (*events, *told), hide_call=not failed)
 
     def _replace(self, item: Mapping[str, Any], results: dict[str, EarlierResult]) -> list[ToolOutputCompressed]:
         """Carry out one replacement: note it in `results` and return its events, or raise ToolError."""

@@ -8,7 +8,7 @@ from typing import Any, Callable
 
 from mini_agent.context.compressor import problem_with
 from mini_agent.context.tokens import message_tokens, tools_tokens
-from mini_agent.conversation.messages import AssistantMessage, JsonObject, Message, ToolCall, UserMessage
+from mini_agent.conversation.messages import AssistantMessage, JsonObject, Message, ToolCall, Usage, UserMessage
 from mini_agent.model.chat_model import ContextOverflow, ModelReply, Watch
 from mini_agent.tools.tool import Parameter, ToolOutcome
 
@@ -26,8 +26,10 @@ class CountingServer:
         *,
         factor: float = 1.0,
         names_window: bool = True,
+        counts: bool = False,
     ) -> None:
-        self.window_tokens, self.factor, self.names_window = window_tokens, factor, names_window
+        self.window_tokens, self.factor = window_tokens, factor  # of its tokens to our estimate
+        self.names_window, self.counts = names_window, counts  # what it tells: in a refusal, and with each answer
         self.answer, self.summary = answer, summary
         self.requests: list[list[Message]] = []  # those with tools, taken or refused
         self.summary_requests: list[list[Message]] = []
@@ -40,14 +42,15 @@ class CountingServer:
         (self.requests if tools else self.summary_requests).append(list(messages))
         size = int(self.factor * (sum(map(message_tokens, messages)) + tools_tokens(tools)))
         if size > self.window_tokens:
-            self.refusals += 1
+            self.refusals += 1 if tools else 0
             raise ContextOverflow(f"{size} tokens are too many", self.window_tokens if self.names_window else None)
+        usage = Usage(size, 1) if self.counts else None
         if not tools:
-            return ModelReply(AssistantMessage(self.summary()))
+            return ModelReply(AssistantMessage(self.summary()), usage)
         self.sizes.append(size)
         problem = problem_with([], messages)
         assert not problem, problem
-        return ModelReply(self.answer(messages))
+        return ModelReply(self.answer(messages), usage)
 
 
 class TellTool:
@@ -60,8 +63,12 @@ class TellTool:
     narrowing = ""
     only_reads = True
 
+    def __init__(self, beginning: Callable[[int], str] = lambda number: "") -> None:
+        self._beginning = beginning  # of the text with this number
+
     def run(self, arguments: Any) -> ToolOutcome:
-        return ToolOutcome(words(random.Random(arguments["number"]), arguments["size"]))
+        number = arguments["number"]
+        return ToolOutcome(self._beginning(number) + words(random.Random(number), arguments["size"]))
 
 
 def tell(number: int, size: int) -> ToolCall:

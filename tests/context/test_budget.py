@@ -32,6 +32,18 @@ class Budgets(unittest.TestCase):
         self.assertEqual(Budget.for_window(6000).result_limit_bytes, 4000)
         self.assertEqual(Budget.for_window(10**6).result_limit_bytes, 50_000)
 
+    def test_a_compression_goes_a_quarter_below_the_line(self) -> None:
+        lines = Budget.for_window(4096).lines(1072)
+        self.assertEqual((lines.compress, lines.target, lines.limit, lines.room), (3072, 2572, 4096, 1500))
+        self.assertEqual(Budget.for_window(4096).warning(1072), "")
+
+    def test_large_instructions_raise_the_line_and_are_told_with_numbers(self) -> None:
+        budget = Budget.for_window(2048)
+        self.assertEqual(budget.lines(1600).compress, 1600 + 448 * 3 // 4)
+        self.assertRegex(budget.warning(1600), "about 1,600 of the window's 2,048 tokens: 448 are left for .* answer")
+        self.assertRegex(budget.warning(1900), r"too little is left for a conversation \(148\); a larger window")
+        self.assertRegex(budget.warning(9000), r"\(0\)")
+
     def test_a_shrunk_budget_reserves_and_keeps_no_more_than_before(self) -> None:
         budget = Budget.for_window(100_000, 1000, 5000)
         self.assertEqual(budget.shrunk_to(50_000), Budget(50_000, 1000, 5000))

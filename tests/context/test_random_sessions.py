@@ -1,8 +1,12 @@
-"""Random sessions against a server that refuses everything over its window: nothing may break, whatever happens."""
+"""Random sessions against a server that refuses everything over its window: nothing may break, whatever happens.
+
+Each has a window and a way of counting of its own, and a model that makes calls side by side and again, writes as much
+as it likes, fails at summaries in every way, and is interrupted; the user's requests may be larger than the window, and
+the session is closed and resumed in between.
+"""
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import tempfile
@@ -16,7 +20,7 @@ from mini_agent.context.budget import Budget
 from mini_agent.context.compressor import Compressor, problem_with
 from mini_agent.context.tokens import TokenCounter, message_tokens, tools_tokens
 from mini_agent.conversation.conversation import Conversation
-from mini_agent.conversation.events import HistorySummarized, InstructionsSet, event_from_json
+from mini_agent.conversation.events import AssistantMessageAdded, HistorySummarized, InstructionsSet
 from mini_agent.conversation.messages import AssistantMessage, Message, ToolCall, ToolResult, UserMessage
 from mini_agent.model.chat_model import BadReply, ContextOverflow, RateLimited, ServerFailed
 from mini_agent.session.event_log import EventLog, LogEntry
@@ -48,17 +52,26 @@ class RandomSession:
         self.path = folder / f"{seed}.jsonl"
         self.said: list[str] = []
         self.calls = self.rounds_left = 0
-        names_window = self.chance.random() < 0.8
-        factor = self.chance.choice([1.0, 1.0, 0.8, 1.2])  # of the server's counts to the estimate
-        self.server = CountingServer(self.window, self.answer, self.summary, factor=factor, names_window=names_window)
-        assumed = self.window * self.chance.choice([1, 1, 1, 2, 8 if names_window else 1])
+        names_window, counts = self.chance.random() < 0.8, self.chance.random() < 0.7
+        factors = [1.0, 0.4, 0.7, 1.5, 2.5] if counts and names_window else [1.0, 1.0, 0.8, 1.2]
+        factor = self.chance.choice(factors)  # of the server's counts to the estimate
+        self.server = CountingServer(
+            self.window, self.answer, self.summary, factor=factor, names_window=names_window, counts=counts
+        )
+        self.assumed = self.window * self.chance.choice([1, 1, 1, 2, 8 if names_window else 1])
         self.toolbox = Toolbox([TellTool()], result_limit_bytes=lambda: self.compressor.budget.result_limit_bytes)
-        self.compressor = Compressor(Budget.for_window(assumed), TokenCounter())
+        self.shortening = self.chance.random() < 0.5
+        self.why: list[str] = []  # the compressions since the last reply
+        self.sent: tuple[int, Sequence[Message]] = (-1, ())  # the last request, and the generation it was of
         self.replayed = Conversation()
         self.open_session()
         self.session.record(InstructionsSet(words(self.chance, 1000), self.toolbox.schemas(), "1"))
 
     def open_session(self) -> None:
+        """Begin, or go on as a new process does, which has to learn of the server anew."""
+        self.counter = TokenCounter()
+        self.compressor = Compressor(Budget.for_window(self.assumed), self.counter, True, self.shortening)
+        self.server.refusals = 0
         self.session = Session(EventLog(self.path))
         self.session.listen(self.follow)
 
@@ -70,6 +83,7 @@ class RandomSession:
             runner = AgentRunner(self.server, self.toolbox, self.session, self.compressor, limits=limits)
             result = runner.run_turn(self.said[-1])
             assert result.status in ("completed", "interrupted", "round_limit"), result
+            assert self.server.refusals <= 1, f"{self.server.refusals} requests were over the window"
             if self.chance.random() < 0.1:
                 self.compress_now()
             assert self.replayed == self.session.conversation, "live is not replayed"
@@ -92,6 +106,7 @@ class RandomSession:
 
     def answer(self, messages: Sequence[Message]) -> AssistantMessage:
         self.check_request(messages)
+        self.check_only_grown(messages)
         if self.chance.random() < 0.02:
             raise KeyboardInterrupt
         self.rounds_left -= 1
@@ -101,6 +116,8 @@ class RandomSession:
         return AssistantMessage(text, tuple(self.call() for _ in range(self.chance.choice([1, 1, 1, 2, 5]))))
 
     def call(self) -> ToolCall:
+        if self.calls and self.chance.random() < 0.1:  # once more
+            return tell(self.chance.randrange(self.calls) + 1, 3000)
         self.calls += 1
         if self.chance.random() < 0.03:  # a patch as large as they come
             return ToolCall("", "tell", "x" * self.size(0.5), None, "unreadable")
@@ -127,20 +144,30 @@ class RandomSession:
         assert not problem, problem
         left = iter(self.said)
         for text in own_words(messages):
-            assert any(text == said or "are left out here" in text for said in left), (
+            assert any(text == said or ("are left out here" in text or "[…]" in text) for said in left), (
                 "the user's words are out of order"
             )
         numbers = [int(m.call_id.split("_")[1]) for m in messages if isinstance(m, ToolResult)]
         assert numbers == sorted(numbers), "results are out of order"
 
+    def check_only_grown(self, messages: Sequence[Message]) -> None:
+        generation, before = self.sent
+        self.sent = (self.session.conversation.generation, list(messages))
+        assert generation != self.sent[0] or self.sent[1][: len(before)] == before, "what was sent was changed"
+
     def follow(self, entry: LogEntry) -> None:
-        """Fold what the log holds, beside the session."""
-        event = event_from_json(json.loads(entry.to_line()))
+        """Fold the events beside the session; from the disk they are read at its end."""
+        event = entry.event
         self.replayed.apply(event)
+        if isinstance(event, AssistantMessageAdded):
+            self.why = []
         if isinstance(event, HistorySummarized):
             visible = self.replayed.visible_messages()
             tokens = sum(map(message_tokens, visible)) + tools_tokens(self.replayed.tools)
-            assert tokens == event.tokens_after < event.tokens_before, "the compression tells wrong numbers"
+            after = self.counter.scaled(tokens)
+            assert after == event.tokens_after < event.tokens_before, "the compression tells wrong numbers"
+            self.why.append(event.reason.partition(".")[0])
+            assert len(set(self.why)) == len(self.why), f"twice in one round: {self.why}"
 
 
 class RandomSessions(unittest.TestCase):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+import re
 import unittest
 from unittest import mock
 
@@ -10,11 +11,12 @@ from mini_agent.conversation.events import (
     AssistantMessageAdded,
     HistorySummarized,
     InstructionsSet,
+    ModelChanged,
     ToolOutputCompressed,
     ToolResultAdded,
     UserMessageAdded,
 )
-from mini_agent.conversation.messages import AssistantMessage, Summary, ToolCall, ToolResult, UserMessage
+from mini_agent.conversation.messages import AssistantMessage, Summary, ToolCall, ToolResult, Usage, UserMessage
 
 TOOLS = ({"name": "tell", "description": "Return a text.", "parameters": {"type": "object"}},)
 
@@ -70,7 +72,7 @@ class Cutting(unittest.TestCase):
                 cut = cut_to_tokens(text, limit, "Ask again")
                 self.assertLessEqual(text_tokens(cut), limit)
                 self.assertEqual(cut == text, text_tokens(text) <= limit)
-                self.assertTrue(text.startswith(cut.partition("\n[…")[0].rstrip("…")))
+                self.assertTrue(text.startswith(re.split(r"\n\[…| \[…\] |…$", cut)[0]))
 
     def test_a_limit_of_nothing_gives_no_more_than_the_mark(self) -> None:
         self.assertEqual(cut_to_tokens("a long text", 0), "…")
@@ -89,6 +91,92 @@ class Cutting(unittest.TestCase):
                 self.assertLessEqual(sum(min(size, share) for size in sizes), limit)
 
 
+def add_counted(conversation: Conversation, tokens: int, size: int = 4000) -> None:
+    """Add a request of `size` characters, and the reply to it, for which the server counted `tokens`."""
+    conversation.apply(UserMessageAdded("x" * size))
+    usage = Usage(tokens, 5) if tokens else None
+    conversation.apply(AssistantMessageAdded(AssistantMessage("I see."), usage, "m", "url"))
+
+
+class ServerCounts(unittest.TestCase):
+    def setUp(self) -> None:
+        self.counter, self.conversation = TokenCounter(), conversation_of(0)
+
+    def sent_with(self, size: int = 4000) -> int:
+        """Return the estimate for a request that ends with so many characters more."""
+        return self.counter.estimate(self.conversation) + message_tokens(UserMessage("x" * size))
+
+    def test_the_last_request_counts_as_the_server_counted_it_and_what_follows_at_the_same_rate(self) -> None:
+        sent = self.sent_with()
+        add_counted(self.conversation, sent * 2)
+        self.assertEqual(self.counter.count(self.conversation), 2 * self.counter.estimate(self.conversation))
+        self.assertEqual(
+            self.counter.count(self.conversation) - 2 * sent, 2 * message_tokens(AssistantMessage("I see."))
+        )
+
+    def test_the_factor_holds_after_a_compression_and_for_a_server_that_stops_counting(self) -> None:
+        add_counted(self.conversation, self.sent_with() * 3 // 2)
+        self.counter.count(self.conversation)
+        add_counted(self.conversation, 0)
+        self.conversation.apply(HistorySummarized((UserMessage("Go on."), Summary("All was told.")), 4, 1, 1, ""))
+        self.assertAlmostEqual(self.counter.factor, 1.5, places=2)
+        self.assertEqual(self.counter.count(self.conversation), self.counter.scaled(counted_anew(self.conversation)))
+
+    def test_a_resumed_session_takes_the_count_from_its_log(self) -> None:
+        add_counted(self.conversation, self.sent_with() * 2)
+        resumed = TokenCounter()
+        self.assertEqual(resumed.count(self.conversation), 2 * resumed.estimate(self.conversation))
+
+    def test_a_count_from_before_a_compression_says_nothing_of_what_is_sent_after_it(self) -> None:
+        for _ in range(5):
+            add_counted(self.conversation, self.sent_with() * 2)
+        self.conversation.apply(HistorySummarized((UserMessage("Go on."), Summary("x" * 9000)), 11, 1, 1, ""))
+        add_counted(self.conversation, 0)
+        for _ in range(9):
+            add_exchange(self.conversation, f"new{_}")
+        self.assertEqual(TokenCounter().count(self.conversation), counted_anew(self.conversation))
+
+    def test_another_model_counts_for_itself(self) -> None:
+        add_counted(self.conversation, self.sent_with() * 2)
+        self.counter.count(self.conversation)
+        self.conversation.apply(ModelChanged("other", "url"))
+        self.counter.forget()
+        self.assertEqual(self.counter.count(self.conversation), counted_anew(self.conversation))
+        self.assertEqual(TokenCounter().count(self.conversation), counted_anew(self.conversation))
+
+    def test_a_count_that_no_tokenizer_could_come_to_is_bounded(self) -> None:
+        add_counted(self.conversation, self.sent_with() * 30)
+        self.counter.count(self.conversation)
+        self.assertEqual(self.counter.factor, 4)
+
+    def test_a_prompt_cut_from_the_start_is_not_believed(self) -> None:
+        add_counted(self.conversation, 1024, size=20_000)
+        self.assertEqual(self.counter.count(self.conversation), counted_anew(self.conversation))
+        self.assertFalse(self.counter.is_counted)
+
+    def test_a_server_that_begins_to_cut_is_believed_no_more(self) -> None:
+        for _ in range(12):
+            add_counted(self.conversation, min(self.sent_with(), 4096))
+            self.assertGreater(self.counter.count(self.conversation), 0.8 * counted_anew(self.conversation))
+
+    def test_a_server_that_counts_little_is_believed_while_its_count_grows(self) -> None:
+        for _ in range(8):
+            add_counted(self.conversation, self.sent_with(3000) * 6 // 10, size=3000)
+            self.counter.count(self.conversation)
+        self.assertAlmostEqual(self.counter.factor, 0.6, places=2)
+
+    def test_a_refusal_tells_the_factor_only_where_no_count_has_told_it(self) -> None:
+        estimate = self.counter.estimate(self.conversation)
+        self.counter.learn_from_refusal(self.conversation, estimate * 2)
+        self.assertAlmostEqual(self.counter.factor, 2.5)
+        self.counter.learn_from_refusal(self.conversation, estimate * 100)  # another limit than the window
+        self.assertAlmostEqual(self.counter.factor, 3.75)
+        add_counted(self.conversation, self.sent_with())
+        self.counter.count(self.conversation)
+        self.counter.learn_from_refusal(self.conversation, estimate * 100)
+        self.assertAlmostEqual(self.counter.factor, 1)
+
+
 class Counter(unittest.TestCase):
     def test_the_count_is_what_counting_anew_gives_whatever_happened(self) -> None:
         counter, conversation = TokenCounter(), conversation_of(0)
@@ -99,7 +187,7 @@ class Counter(unittest.TestCase):
         self.assertEqual(counter.count(conversation), counted_anew(conversation))
         conversation.apply(HistorySummarized((UserMessage("Go on."), Summary("All was told.")), 30, 1, 1, ""))
         self.assertEqual(counter.count(conversation), counted_anew(conversation))
-        self.assertEqual(sum(counter.count_each(conversation)) + tools_tokens(TOOLS), counter.count(conversation))
+        self.assertEqual(sum(counter.estimate_each(conversation)) + tools_tokens(TOOLS), counter.count(conversation))
 
     def test_a_hidden_call_is_no_longer_counted(self) -> None:
         counter, conversation = TokenCounter(), conversation_of(3)

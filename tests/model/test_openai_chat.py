@@ -371,6 +371,28 @@ class TheModel(unittest.TestCase):
                 contents = [json.loads(body)["messages"][1]["content"] for body in server.bodies]
                 self.assertEqual((texts, contents), (["one", "two"], ["", None, None, None]))
 
+    def test_a_template_that_wants_user_and_model_in_turn_gets_what_follows_one_another_as_one(self) -> None:
+        history = [SystemMessage("s"), UserMessage("one"), Summary("two"), AssistantMessage("so"), UserMessage("three")]
+        for status, words in (
+            (500, "Conversation roles must alternate user/assistant/user/assistant/... at row 12, column 9"),
+            (
+                400,
+                "Error rendering prompt: "
+                + "x" * 400
+                + "After the optional system message, conversation roles must alternate",
+            ),
+        ):
+            refused = plain(status, json.dumps({"error": {"message": words}}))
+            with self.subTest(status), Loopback(refused, completion("one"), completion("two"), refused) as server:
+                model = self.model(server)
+                for _ in range(2):
+                    model.reply(history, [TOOL], KeptWatch())
+                with self.assertRaises(BadRequest):  # that does not help either
+                    model.reply(history, [TOOL], KeptWatch())
+                sent = [[message["content"] for message in json.loads(body)["messages"]] for body in server.bodies]
+                self.assertEqual(sent[0], ["s", "one", "two", "so", "three"])
+                self.assertEqual(sent[1:], [["s", "one\n\ntwo", "so", "three"]] * 3)
+
     def test_an_answer_that_was_cut_off_is_told_to_people(self) -> None:
         watch = KeptWatch()
         body = json.dumps({"choices": [{"message": {"content": "half an ans"}, "finish_reason": "length"}]})

@@ -9,6 +9,7 @@ from mini_agent.conversation.events import (
     FileChange,
     FilesChanged,
     HistorySummarized,
+    ToolOutputCompressed,
     TurnEnded,
     UserMessageAdded,
 )
@@ -36,6 +37,10 @@ class Sums(unittest.TestCase):
         self.assertEqual((totals.turn.rounds, totals.turn.usage), (1, Usage(20, 2, 0)))
         self.assertEqual((totals.session.rounds, totals.session.usage), (3, Usage(30, 3, 5)))
         self.assertEqual((totals.turn.seconds, totals.session.seconds), (2, 5))
+
+    def test_results_shown_shorter_are_summed_up(self) -> None:
+        totals = self.totals(ToolOutputCompressed("1", "short", 1000), ToolOutputCompressed("2", "x", 500))
+        self.assertEqual((totals.session.shortened_results, totals.session.saved_characters), (2, 1494))
 
     def test_a_summary_costs_tokens_and_is_no_round(self) -> None:
         summarized = HistorySummarized((), 1, 2, 1, "", Usage(7, 3))

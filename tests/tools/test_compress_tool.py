@@ -9,6 +9,7 @@ from mini_agent.conversation.conversation import Conversation
 from mini_agent.conversation.events import (
     AssistantMessageAdded,
     HistorySummarized,
+    Notice,
     ToolOutputCompressed,
     ToolResultAdded,
     UserMessageAdded,
@@ -91,7 +92,13 @@ class Replacing(CompressToolTest):
         outcome = self.compress("a.py: nothing of note")
         self.assertTrue(outcome.hide_call)
         self.assertFalse(outcome.is_error)
-        self.assertEqual(outcome.events, (ToolOutputCompressed("call_1", "a.py: nothing of note", len(LONG)),))
+        self.assertEqual(
+            outcome.events,
+            (
+                ToolOutputCompressed("call_1", "a.py: nothing of note", len(LONG)),
+                Notice("compress_tool: Replaced 1 result; 279 characters saved."),
+            ),
+        )
         self.assertEqual(self.seen(), ["a.py: nothing of note", LONG])
         self.assertEqual(len(self.conversation.visible_messages()), 5)
 
