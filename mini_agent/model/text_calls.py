@@ -55,6 +55,7 @@ class _Block:
     end: int
     calls: tuple[ToolCall, ...]  # empty for code of another kind
     is_echo: bool = False  # the model repeats the tools that it was offered
+    is_our_form: bool = False  # the one that our own instructions name
 
 
 def find_text_calls(message: AssistantMessage, tool_names: Collection[str], finish_reason: str) -> TextCalls | None:
@@ -98,6 +99,8 @@ def _find(thoughts: str, text: str, tool_names: Collection[str]) -> TextCalls | 
     left = thoughts + _without(text[: with_calls[0].start], [block for block in blocks if block.is_echo])
     between = [text[one.end : other.start] for one, other in zip(with_calls, with_calls[1:])]
     behind = _MARKER.sub("", text[with_calls[-1].end :]).strip()
+    if with_calls[0].is_our_form:
+        return TextCalls(with_calls[0].calls, left.strip())
     has_code = any(not block.calls and not block.is_echo for block in blocks)
     if not has_code and (len(calls) == 1 or not "".join([*between, behind]).strip()):
         return TextCalls(tuple(calls), left.strip())
@@ -150,7 +153,8 @@ def _blocks(text: str, tool_names: Collection[str], fences: bool = True) -> Iter
             calls = calls_in_json(match["fenced"], tool_names, is_tagged=False)
         is_block = calls or match["tag"] in (None, "tools")  # else a page of XML that happens to hold a brace
         if is_block and (fences or match["fenced"] is None):
-            yield _Block(match.start(), match.end(), tuple(calls), match["tag"] == "tools" and not calls)
+            is_echo, is_our_form = match["tag"] == "tools" and not calls, match["language"] == "tool_call"
+            yield _Block(match.start(), match.end(), tuple(calls), is_echo, is_our_form)
 
 
 def _xml_call(name: str, body: str, is_closed: bool, tool_names: Collection[str]) -> ToolCall:

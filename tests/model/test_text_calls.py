@@ -70,6 +70,12 @@ class MeantCalls(unittest.TestCase):
         self.check(f"{ECHO}\n<result>\n  {CALL}\n</result>")
         self.check(f"<tools>\n{CALL}\n</tools>\n```json\n{CALL}\n```")
 
+    def test_a_block_in_the_form_of_our_instructions_is_meant_whatever_is_made_up_behind_it(self) -> None:
+        block = f"```tool_call\n{CALL}\n```\n"
+        self.check(
+            f"I look.\n{block}```tool_response\nport = 1\n```\n{block.replace('a.txt', 'b.txt')}So 1.", "I look."
+        )
+
     def test_reasoning_holds_a_call_only_where_there_is_no_text(self) -> None:
         self.check("", reasoning_content=f"I read it. {KIMI}")
         self.check("", reasoning=f"I read it. <tool_call>{CALL}</tool_call>")
