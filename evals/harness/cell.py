@@ -13,7 +13,6 @@ import platform
 import re
 import shutil
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -102,13 +101,15 @@ class Cell:
         return {**os.environ, **own, **self._set}
 
 
-def run_cell(cell: Cell, output: Path) -> dict[str, Any]:
+def run_cell(cell: Cell, output: Path, scratch: Path) -> dict[str, Any]:
     """Run a cell and return its line of results.jsonl; its session stays in the folder `output`.
 
+    scratch: the folder to run it in, made for it and removed. It should be the same from one cell to the next: the
+    workspace's path stands in the instructions, and a server's prompt cache reaches as far as they are the same.
     Whatever breaks becomes a record, too. Raises processes.Stopped where the whole run is being stopped.
     """
     try:
-        return _run(cell, output)
+        return _run(cell, output, scratch)
     except Stopped:
         raise
     except Exception as error:  # a suite, or what an agent left behind that cannot be copied: the other cells go on
@@ -143,10 +144,10 @@ def _record(
     }
 
 
-def _run(cell: Cell, output: Path) -> dict[str, Any]:
+def _run(cell: Cell, output: Path, scratch: Path) -> dict[str, Any]:
     started = format_time(now())
     kept = _new_folder(output / "sessions", "-".join([cell.case.id, cell.arm.name, str(cell.repeat)]))
-    scratch = Path(tempfile.mkdtemp(prefix="mini_agent_evals_")).resolve()
+    scratch.mkdir()
     try:
         lay_out(cell.case, scratch / "cell")
         ended, printed, problem = _run_agent(cell, scratch / "cell", kept)

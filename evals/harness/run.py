@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -87,14 +88,15 @@ def _shard(text: str) -> tuple[int, int]:
 def make_plan(suite: Suite, cases: Sequence[Case], arms: Sequence[Arm], flags: argparse.Namespace) -> list[Cell]:
     """Return the cells of this shard in the order in which they run.
 
-    The arms of one case and repeat stand together, in random order: what changes with time (a server under load, a
-    warm cache) meets all of them alike. A shard has them all or none.
+    The arms of one case and repeat stand together, in random order: what changes with time (a server under load) meets
+    all of them alike. The cases keep their order, in which those that share a workspace stand together: a server's
+    prompt cache is then of use. A shard has all arms of a case or none.
     """
     options, scripted = _options(suite, flags), read_scripted(flags.scripted or (), arms)
     chance = random.Random(flags.seed)
     blocks = []
     for repeat in range(1, flags.repeats + 1):
-        blocks += [(case, repeat) for case in chance.sample(cases, len(cases))]
+        blocks += [(case, repeat) for case in cases]
     part, parts = flags.shard
     plan = []
     for number, (case, repeat) in enumerate(blocks):
@@ -187,18 +189,19 @@ def _run_all(cells: Sequence[Cell], output: Path, jobs: int) -> bool:
 
     def work() -> None:
         nonlocal finished
-        while not broken:
-            try:
-                cell = waiting.get_nowait()
-                record = run_cell(cell, output)
-            except (queue.Empty, Stopped):
-                return
-            except BaseException as error:  # a full disk, a suite that raises: told by the main thread
-                broken.append(error)
-                return
-            results.append(record)
-            finished += 1
-            print(_progress(finished, len(cells), record), file=sys.stderr, flush=True)
+        with tempfile.TemporaryDirectory(prefix="mini_agent_evals_") as scratch:
+            while not broken:
+                try:
+                    cell = waiting.get_nowait()
+                    record = run_cell(cell, output, Path(scratch).resolve() / "cell")
+                except (queue.Empty, Stopped):
+                    return
+                except BaseException as error:  # a full disk, a suite that raises: told by the main thread
+                    broken.append(error)
+                    return
+                results.append(record)
+                finished += 1
+                print(_progress(finished, len(cells), record), file=sys.stderr, flush=True)
 
     workers = [threading.Thread(target=work, daemon=True) for _ in range(min(jobs, len(cells)))]
     usual = signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -61,7 +61,7 @@ class ScriptedRuns(HarnessTestCase):
         case = cases(SMOKE)[1]
         with unittest.mock.patch.dict(os.environ, environment(self.folder), clear=True):
             good, careless = (
-                run_cell(Cell(SUITE, SMOKE, case, arm, 0, 1, 60, kind), self.folder / "out")
+                run_cell(Cell(SUITE, SMOKE, case, arm, 0, 1, 60, kind), self.folder / "out", self.folder / "scratch")
                 for arm, kind in ((ON, "good"), (OFF, "careless"))
             )
         self.assertEqual((good["why"], good["used"]["successes"]), ("", 4))

@@ -104,7 +104,9 @@ class AScriptedRun(HarnessTestCase):
     def test_it_is_compressed_and_the_good_one_passes(self) -> None:
         case = cases(SMALL)[0]
         with unittest.mock.patch.dict(os.environ, environment(self.folder), clear=True):
-            record = run_cell(Cell(SUITE, SMALL, case, ARMS[0], 0, 1, 60, "good"), self.folder / "out")
+            record = run_cell(
+                Cell(SUITE, SMALL, case, ARMS[0], 0, 1, 60, "good"), self.folder / "out", self.folder / "scratch"
+            )
         self.assertEqual((record["why"], record["problem"]), ("", ""))
         self.assertGreater(record["used"]["successes"], 0)
         self.assertTrue(record["facts"]["exceeded_window"])
