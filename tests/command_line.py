@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import io
 import json
 import os
@@ -19,11 +18,9 @@ from unittest import mock
 
 from mini_agent.cli import main
 from mini_agent.session.event_log import LogEntry, read_log
+from tests import COMPILED
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-# What the first process has compiled, for the others: compiling takes longer than running.
-_COMPILED = tempfile.TemporaryDirectory()
-atexit.register(_COMPILED.cleanup)
 PATIENCE_SECONDS = 30  # against hanging; nothing takes that long
 
 
@@ -68,8 +65,8 @@ class CommandLineTestCase(unittest.TestCase):
 
     def variables(self) -> dict[str, str]:
         """Return the whole environment of a run."""
-        python = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": _COMPILED.name}
-        return {"HOME": str(self.folder), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", **python, **self.environment}
+        own = {"HOME": str(self.folder), "PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
+        return {**own, **COMPILED, **self.environment}
 
     def run_here(self, *arguments: str, stdin: bytes = b"", encoding: str = "utf-8") -> Ran:
         """Run it in this process."""

@@ -21,6 +21,7 @@ from mini_agent.session.event_log import read_log
 from mini_agent.settings import Settings, load_settings, parse_env_text
 from mini_agent.tools import compress_tool, grep, list_files, path_policy, read_file
 from mini_agent.variables import HONOURED, VARIABLES
+from tests import COMPILED
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMES = ("README.md", "README.zh-CN.md")
@@ -291,7 +292,7 @@ class RunAsWrittenTest(unittest.TestCase):
         own = ("OPENAI_", "MINI_AGENT_", "PYTHON")
         environment = {name: value for name, value in os.environ.items() if not name.startswith(own)}
         environment.update(TMPDIR=str(cls.folder / "tmp"), HOME=str(cls.folder), COLUMNS="120", **variables)
-        environment.update(PYTHONIOENCODING="utf-8", PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=str(ROOT))
+        environment.update(PYTHONIOENCODING="utf-8", PYTHONPATH=str(ROOT), **COMPILED)
         pipe, out = subprocess.PIPE, subprocess.STDOUT
         done = subprocess.run(
             [sys.executable, *arguments], cwd=cwd, env=environment, stdin=pipe, stdout=pipe, stderr=out, timeout=60

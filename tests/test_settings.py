@@ -15,6 +15,7 @@ from unittest import mock
 from mini_agent import settings as settings_module
 from mini_agent.settings import Settings, SettingsError, default_env_files, load_settings, parse_env_text
 from mini_agent.variables import HONOURED, VARIABLES
+from tests import COMPILED
 
 KEY = "sk-0123456789abcdef"
 ENOUGH = {"OPENAI_API_KEY": KEY, "OPENAI_MODEL": "gpt"}
@@ -76,7 +77,7 @@ class TableTest(unittest.TestCase):
     def test_the_table_is_quick_to_import(self) -> None:
         bare = "import __future__, argparse, collections.abc, sys; before = set(sys.modules); "
         code = bare + "import mini_agent.variables; print(sorted(set(sys.modules) - before))"
-        environment = {"PYTHONPATH": str(Path(__file__).resolve().parents[1]), "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {"PYTHONPATH": str(Path(__file__).resolve().parents[1]), **COMPILED}
         done = subprocess.run([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, check=True)
         self.assertEqual(done.stdout.decode().strip(), "['mini_agent', 'mini_agent.variables']")
 

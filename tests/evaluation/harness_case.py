@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import io
 import json
@@ -14,16 +13,14 @@ from pathlib import Path
 from typing import Any, Callable
 from unittest import mock
 
+from tests import COMPILED
+
 REPOSITORY = Path(__file__).resolve().parents[2]
-# What the first process has compiled, for the others: compiling takes longer than running.
-_COMPILED = tempfile.TemporaryDirectory()
-atexit.register(_COMPILED.cleanup)
 
 
 def environment(home: Path) -> dict[str, str]:
     """Return the whole environment of a run, and so of its agents."""
-    python = {"PYTHONPYCACHEPREFIX": _COMPILED.name, "PYTHONNOUSERSITE": "1"}
-    return {"HOME": str(home), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", **python}
+    return {"HOME": str(home), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONNOUSERSITE": "1", **COMPILED}
 
 
 class HarnessTestCase(unittest.TestCase):

@@ -15,6 +15,8 @@ import unittest
 from pathlib import Path
 from typing import Callable
 
+from tests import COMPILED
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 PATIENCE_SECONDS = 20  # against hanging; nothing waits that long
 
@@ -27,7 +29,7 @@ class PseudoTerminal:
         self._seen = 0  # up to here it was waited for
         self._status: int | None = None
         variables = {"PYTHONPATH": str(REPOSITORY), "TERM": "xterm", "PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
-        variables["PYTHONDONTWRITEBYTECODE"] = "1"
+        variables.update(COMPILED)
         self.pid, self.master = pty.fork()
         if self.pid == 0:
             fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))

@@ -23,6 +23,7 @@ from mini_agent.conversation.events import (
 from mini_agent.conversation.messages import AssistantMessage, ToolCall, Usage
 from mini_agent.terminal.columns import width
 from mini_agent.terminal.console import DIFF_LINES, Console, main_argument
+from tests import COMPILED
 
 PATCH = "--- a/src/a.py\n+++ b/src/a.py\n@@ -1 +1 @@\n-old\n+new\n"
 
@@ -355,7 +356,7 @@ class BrokenStreamTest(ConsoleTestCase):
             [sys.executable, "-c", start + script],
             stdout=stdout,
             stderr=subprocess.PIPE,
-            env={"PYTHONPATH": str(Path(__file__).resolve().parents[2]), "PYTHONDONTWRITEBYTECODE": "1", **environment},
+            env={"PYTHONPATH": str(Path(__file__).resolve().parents[2]), **COMPILED, **environment},
             timeout=30,
             check=False,
         )
