@@ -108,7 +108,7 @@ def instructions(rng: random.Random) -> InstructionsSet:
 
 
 def summarized(rng: random.Random, kept_from: int) -> HistorySummarized:
-    head = (UserMessage(text(rng)), Summary(text(rng)))[: rng.randrange(3)]
+    head = (UserMessage(text(rng), rng.random() < 0.5), Summary(text(rng)))[: rng.randrange(3)]
     return HistorySummarized(head, kept_from, rng.randrange(10**6), rng.randrange(10**5), text(rng), usage(rng))
 
 
