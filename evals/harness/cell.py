@@ -244,7 +244,7 @@ def _command(cell: Cell, workspace: Path, turn: str) -> tuple[list[str], Path]:
 
 def _last_words(path: Path) -> str:
     lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines() if path.exists() else []
-    return lines[-1][:300] if lines else ""
+    return " | ".join(lines[-3:])[:600]  # of a traceback the last line tells it, of wrong settings the first
 
 
 def _why(ended: Ended, entries: Sequence[LogEntry], grade: Grade, inspection: Inspection) -> str:
