@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import importlib
 import inspect
@@ -37,6 +38,11 @@ def sources() -> list[Path]:
     return [path for path in found if "sample" not in path.relative_to(ROOT).parts]
 
 
+@functools.cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def floor_of(parts: tuple[str, ...]) -> str:
     """Return the floor of a module, named by the parts of its path or of its dotted name below the package."""
     if not parts or parts == ("__init__.py",):
@@ -63,7 +69,7 @@ class Imports(unittest.TestCase):
         if standard_library is None:
             self.skipTest("Python 3.9 does not know the names of its own modules")
         for path in sources():
-            for node, name in imports_of(ast.parse(path.read_text(encoding="utf-8"))):
+            for node, name in imports_of(tree_of(path)):
                 first = name.split(":")[0].split(".")[0]
                 with self.subTest(file=str(path.relative_to(ROOT)), line=node.lineno):
                     self.assertIn(first, {*standard_library, "mini_agent"}, "relative or foreign import")
@@ -72,7 +78,7 @@ class Imports(unittest.TestCase):
         for path in sources():
             parts = path.relative_to(ROOT).parts
             floor = floor_of(parts)
-            for node, name in imports_of(ast.parse(path.read_text(encoding="utf-8"))):
+            for node, name in imports_of(tree_of(path)):
                 module, _, taken = name.partition(":")
                 if module.split(".")[0] != "mini_agent":
                     continue
@@ -87,7 +93,7 @@ class Imports(unittest.TestCase):
         graph: dict[str, set[str]] = {}
         for path in sources():
             dotted = ".".join(("mini_agent", *path.relative_to(ROOT).with_suffix("").parts))
-            names = [name for _, name in imports_of(ast.parse(path.read_text(encoding="utf-8")))]
+            names = [name for _, name in imports_of(tree_of(path))]
             graph[dotted] = {name.split(":")[0] for name in names} | {name.replace(":", ".") for name in names}
         own = {name: {target for target in graph[name] if target in graph} for name in graph}
         order = list(graphlib.TopologicalSorter(own).static_order())  # raises CycleError, which names the circle
@@ -95,12 +101,12 @@ class Imports(unittest.TestCase):
 
     def test_none_inside_a_function_unless_the_line_says_why(self) -> None:
         for path in sources():
-            text = path.read_text(encoding="utf-8")
-            for function in ast.walk(ast.parse(text)):
+            source = path.read_text(encoding="utf-8").splitlines()
+            for function in ast.walk(tree_of(path)):
                 if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
                     continue
                 for node, name in imports_of(function):
-                    lines = text.splitlines()[: node.lineno]
+                    lines = source[: node.lineno]
                     while "#" not in lines[-1] and "import " in lines[-2]:  # one reason holds for those above it too
                         lines.pop()
                     with self.subTest(file=str(path.relative_to(ROOT)), line=node.lineno, imports=name):
@@ -109,7 +115,7 @@ class Imports(unittest.TestCase):
     def test_a_folder_says_what_it_is_and_passes_nothing_on(self) -> None:
         for path in sources():
             if path.name == "__init__.py" and path.parent != ROOT:
-                tree = ast.parse(path.read_text(encoding="utf-8"))
+                tree = tree_of(path)
                 with self.subTest(file=str(path.relative_to(ROOT))):
                     self.assertTrue(ast.get_docstring(tree))
                     self.assertEqual(len(tree.body), 1)

@@ -294,9 +294,8 @@ class RunAsWrittenTest(unittest.TestCase):
         environment.update(TMPDIR=str(cls.folder / "tmp"), HOME=str(cls.folder), COLUMNS="120", **variables)
         environment.update(PYTHONIOENCODING="utf-8", PYTHONPATH=str(ROOT), **COMPILED)
         pipe, out = subprocess.PIPE, subprocess.STDOUT
-        done = subprocess.run(
-            [sys.executable, *arguments], cwd=cwd, env=environment, stdin=pipe, stdout=pipe, stderr=out, timeout=60
-        )
+        command = [sys.executable, "-S", *arguments]
+        done = subprocess.run(command, cwd=cwd, env=environment, stdin=pipe, stdout=pipe, stderr=out, timeout=60)
         return done.stdout.decode("utf-8")
 
     @for_both
@@ -331,9 +330,8 @@ class RunAsWrittenTest(unittest.TestCase):
         self.assertEqual(recorded[:left_out] + recorded[end:], lines[:left_out] + lines[end:])
         self.assertEqual(set(recorded[left_out:end]), {"tool_result_added"})
 
-    @for_both
-    def test_the_library_examples_run_as_written(self, text):
-        with_model, tool_alone, _ = (content for language, content in blocks(text) if language == "python")
+    def test_the_library_examples_run_as_written(self):
+        with_model, tool_alone, _ = (content for language, content in blocks(ENGLISH) if language == "python")
         script = self.folder / "script.json"
         script.write_text('{"replies": [{"text": "It counts sheep."}]}', encoding="utf-8")
         output = self.run_python("-c", with_model, cwd=self.folder, MINI_AGENT_SCRIPT=str(script))

@@ -33,7 +33,7 @@ class PseudoTerminal:
         self.pid, self.master = pty.fork()
         if self.pid == 0:
             fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-            os.execve(sys.executable, [sys.executable, "-c", script], {**variables, **environment})
+            os.execve(sys.executable, [sys.executable, "-S", "-c", script], {**variables, **environment})
 
     def close(self) -> None:
         """End the script, where it has not ended."""

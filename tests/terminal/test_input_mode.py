@@ -42,7 +42,12 @@ class AskYesTest(TerminalTestCase):
             terminal.wait_for(f"answer: {answer}")
 
     def test_what_was_typed_before_the_question_does_not_answer_it(self) -> None:
-        script = "print('type', flush=True)\ntime.sleep(0.3)\nprint('answer:', keyboard.ask_yes('May I?'))"
+        script = """
+import select
+print("type", flush=True)
+select.select([0], [], [])  # until it has come in
+print("answer:", keyboard.ask_yes("May I?"))
+"""
         terminal = self.run_in_terminal(START + script)
         terminal.wait_for("type")
         terminal.type("yes\nyes\n")
@@ -151,7 +156,7 @@ if child == 0:
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     os.tcsetpgrp(0, os.getpid())
     signal.signal(signal.SIGTTOU, signal.SIG_DFL)
-    os.execv(sys.executable, [sys.executable, "-c", {script!r}])
+    os.execv(sys.executable, [sys.executable, "-S", "-c", {script!r}])
 signal.signal(signal.SIGTTOU, signal.SIG_IGN)
 while True:
     _, status = os.waitpid(child, os.WUNTRACED)
@@ -193,7 +198,7 @@ import os, sys
 child = os.fork()
 if child == 0:
     os.setpgid(0, 0)
-    os.execv(sys.executable, [sys.executable, "-c", {START + "with keyboard.working(): work(0.3)"!r}])
+    os.execv(sys.executable, [sys.executable, "-S", "-c", {START + "with keyboard.working(): work(0.3)"!r}])
 _, status = os.waitpid(child, os.WUNTRACED)
 print("stopped" if os.WIFSTOPPED(status) else "ran through", flush=True)
 """

@@ -17,7 +17,7 @@ from mini_agent.tools.tool import ToolError
 from mini_agent.tools.toolbox import Toolbox
 from mini_agent.tools.workspace import PlannedWrite, Workspace
 
-COUNT = 5_000 if os.environ.get("MINI_AGENT_LONG_TESTS") else 400
+COUNT = 5_000 if os.environ.get("MINI_AGENT_LONG_TESTS") else 150
 CHANGE = "--- a/{0}\n+++ b/{0}\n@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n"
 
 

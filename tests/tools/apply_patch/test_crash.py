@@ -15,7 +15,7 @@ from mini_agent.conversation.messages import ToolResult
 from mini_agent.session.event_log import EventLog, read_log
 from mini_agent.session.session import Session, repair_after_crash
 
-COUNT = 300 if os.environ.get("MINI_AGENT_LONG_TESTS") else 4
+COUNT = 300 if os.environ.get("MINI_AGENT_LONG_TESTS") else 2
 FILES = 20
 
 # What a process does until it is killed: a turn with one call, which applies the patch it reads from stdin.
@@ -60,7 +60,7 @@ def kill_during_a_patch(test: unittest.TestCase, chance: random.Random) -> None:
         for number in range(FILES):
             (folder / f"f{number}.txt").write_text(_text(number, "old"), encoding="utf-8")
         child = subprocess.Popen(
-            [sys.executable, "-c", _CHILD, str(folder), str(log)],
+            [sys.executable, "-S", "-c", _CHILD, str(folder), str(log)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

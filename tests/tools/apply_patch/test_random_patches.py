@@ -12,7 +12,7 @@ from mini_agent.tools.tool import ToolError
 from mini_agent.tools.workspace import Workspace
 from tests.tools.apply_patch.random_patches import RandomCase, make_case
 
-COUNT = 2_000 if os.environ.get("MINI_AGENT_LONG_TESTS") else 150
+COUNT = 2_000 if os.environ.get("MINI_AGENT_LONG_TESTS") else 80
 
 
 def check_random_patches(test: unittest.TestCase, count: int, first_seed: int) -> None:
