@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,12 +24,10 @@ from typing import Callable
 from mini_agent.session.patient_file import OWNER_ONLY, SAFE_FLAGS
 
 OWN_FOLDER = ".mini_agent"
-_STAMP = re.compile(r"(\d{8}-\d{6})-(\d{3})", re.ASCII)
 _STAMP_LENGTH = 19
 _CANDIDATES_SHOWN = 5
 _FAR_FUTURE_SECONDS = 1e11  # a file time beyond it has no date
-
-_RECORD_VARIABLE, _TRACE_VARIABLE = "MINI_AGENT_SESSION_RECORD_PATH", "MINI_AGENT_TRACE_LOG_PATH"
+_WAY_OUT = "put that right, or set MINI_AGENT_SESSION_RECORD_PATH and MINI_AGENT_TRACE_LOG_PATH to other files"
 
 
 class SessionFilesError(Exception):
@@ -96,11 +93,11 @@ def make_stamp(time: datetime) -> str:
 
 def stamp_time(stamp: str) -> datetime | None:
     """Return the time that a stamp tells, in local time; None for what is no stamp."""
-    match = _STAMP.fullmatch(stamp)
     try:
-        return datetime.strptime(f"{match[1]}.{match[2]}", "%Y%m%d-%H%M%S.%f") if match else None
+        time = datetime.strptime(stamp, "%Y%m%d-%H%M%S-%f")
     except ValueError:
         return None
+    return time if make_stamp(time) == stamp else None  # strptime takes digits of any script and fewer of them too
 
 
 def stamps_in(base: Path) -> Iterator[str]:
@@ -129,31 +126,26 @@ def new_session_files(places: SessionPlaces, clock: Callable[[], datetime] = dat
     time = clock()
     for _ in range(1000):
         files = places.files(make_stamp(time))
-        if _make_all(files):
+        if not any(map(os.path.lexists, files.paths)) and _make_all(files):
             return files
         time += timedelta(milliseconds=1)
     raise SessionFilesError(f"no free name for a session in {files.record_path.parent}")
 
 
 def _make_all(files: SessionFiles) -> bool:
-    """Make each file, or none where one is there already; tell which."""
-    made: list[Path] = []
+    """Make the files; tell whether this was the only session to make them."""
     try:
         for path in files.paths:
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | SAFE_FLAGS, OWNER_ONLY))
-            made.append(path)
+    except FileExistsError:
+        return False
     except OSError as error:
-        for path in made:
-            path.unlink()
-        if isinstance(error, FileExistsError):
-            return False
-        variable = _TRACE_VARIABLE if error.filename == os.fspath(files.trace_path) else _RECORD_VARIABLE
-        raise _cannot_make(error.filename, error, variable) from error
+        raise _cannot_make(path, error) from error
     return True
 
 
-def _cannot_make(path: object, error: OSError, variable: str) -> SessionFilesError:
-    return SessionFilesError(f"cannot make {path}: {error.strerror}; put that right, or set {variable} to another file")
+def _cannot_make(path: Path, error: OSError) -> SessionFilesError:
+    return SessionFilesError(f"cannot make {path}: {error.strerror}; {_WAY_OUT}")
 
 
 def prepare_folders(places: SessionPlaces) -> None:
@@ -162,17 +154,14 @@ def prepare_folders(places: SessionPlaces) -> None:
     Below the workspace each of them must be a real folder that belongs to the user: a project that a stranger wrote
     must not be able to bring a link along and have our files land elsewhere.
     """
-    for base, variable in zip(places.bases, (_RECORD_VARIABLE, _RECORD_VARIABLE, _TRACE_VARIABLE)):
-        folder = base.parent
+    for folder in {base.parent: None for base in places.bases}:
         try:
             if places.workspace in folder.parents:
                 _prepare_below(places.workspace, folder)
             else:
                 folder.mkdir(parents=True, exist_ok=True)
-        except SessionFilesError as error:
-            raise SessionFilesError(f"{error}; put that right, or set {variable} to another file") from error
         except OSError as error:
-            raise _cannot_make(folder, error, variable) from error
+            raise _cannot_make(folder, error) from error
 
 
 def _prepare_below(workspace: Path, folder: Path) -> None:
@@ -191,9 +180,9 @@ def _check_own(folder: Path) -> None:
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode):
         kind = "a link" if stat.S_ISLNK(status.st_mode) else "no folder"
-        raise SessionFilesError(f"{folder} is {kind}, and not a folder of your own")
+        raise SessionFilesError(f"{folder} is {kind}, and not a folder of your own; {_WAY_OUT}")
     if hasattr(os, "geteuid") and status.st_uid != os.geteuid():
-        raise SessionFilesError(f"{folder} belongs to another user (number {status.st_uid})")
+        raise SessionFilesError(f"{folder} belongs to another user (number {status.st_uid}); {_WAY_OUT}")
 
 
 def _write_gitignore(folder: Path) -> None:
