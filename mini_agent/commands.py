@@ -11,7 +11,7 @@ from mini_agent.conversation.messages import AssistantMessage, Message, ToolResu
 from mini_agent.session.event_log import DamagedLog
 from mini_agent.session.session_files import SessionFilesError, SessionPlaces, find_session, list_sessions
 from mini_agent.settings import SettingsError
-from mini_agent.terminal.console import Console
+from mini_agent.terminal.console import Console, readable_size
 
 LEAVING_WORDS = ("exit", "quit", "et", "/exit", "/quit")
 
@@ -150,7 +150,7 @@ def list_of_sessions(places: SessionPlaces) -> str:
     lines = []
     for session in list_sessions(places):
         request = " ".join(session.first_request.split())[:60] or "(nothing asked)"
-        lines.append(f"{session.files.stamp}  {session.size_bytes / 1000:,.0f} kB  {request}")
+        lines.append(f"{session.files.stamp}  {readable_size(session.size_bytes)}  {request}")
     return "\n".join(lines) or "there are no sessions in this workspace yet"
 
 

@@ -99,7 +99,7 @@ def _one_shot(options: argparse.Namespace, settings: Settings, console: Console)
         raise SettingsError(["--prompt is empty; say what is to be done"])
     keyboard = Keyboard(sys.stdin, console)
     listeners: list[Listener] = [console.show]
-    on_text = console.on_text if options.output == "text" and console.shows_pieces else None
+    on_text = console.on_text if options.output == "text" else None
     if options.output == "events":
         listeners.append(lambda entry: console.write_line(entry.to_line()))
     agent = open_agent(settings, resume=options.resume, ask=keyboard.ask_yes, listeners=listeners, on_text=on_text)
@@ -126,11 +126,7 @@ def _as_json(result: TurnResult, agent: Agent) -> str:
             "status": result.status,
             "error": {"kind": result.kind, "message": result.reason} if failed else None,
             "rounds": result.rounds,
-            "usage": {
-                "input_tokens": result.usage.input_tokens,
-                "output_tokens": result.usage.output_tokens,
-                "cached_tokens": result.usage.cached_tokens,
-            },
+            "usage": vars(result.usage),
             "seconds": round(result.seconds, 3),
             "session": str(agent.files.log_path),
             "record": str(agent.files.record_path),
@@ -148,14 +144,15 @@ def _turns(options: argparse.Namespace, settings: Settings, console: Console) ->
     keyboard = Keyboard(sys.stdin, console)
 
     def reopen(resume: str | None) -> Agent:
-        on_text = console.on_text if console.shows_pieces else None
-        return open_agent(settings, resume=resume, ask=keyboard.ask_yes, listeners=[console.show], on_text=on_text)
+        on_text, ask = console.on_text, keyboard.ask_yes
+        return open_agent(settings, resume=resume, ask=ask, listeners=[console.show], on_text=on_text)
 
     agent = reopen(options.resume)
     if at_terminal:
         _show_start(agent, console)
     _show_script(settings, console)
-    reader = RequestReader(_typed_lines(console) if at_terminal else _piped_lines(console), blocks=at_terminal)
+    read_line = _typed_lines(console) if at_terminal else lambda continued: _piped_line(console)
+    reader = RequestReader(read_line, blocks=at_terminal)
     code = ANSWERED
     is_leaving = False  # Ctrl-C was the last that came from the user
     try:
@@ -236,12 +233,9 @@ class RequestReader:
         return "\n".join([*lines, *last]).strip("\n")
 
 
-def _piped_lines(console: Console) -> Callable[[bool], str | None]:
-    def piped_line(continued: bool) -> str | None:
-        line = sys.stdin.buffer.readline()
-        return _decoded(line, console).rstrip("\r\n") if line else None
-
-    return piped_line
+def _piped_line(console: Console) -> str | None:
+    line = sys.stdin.buffer.readline()
+    return _decoded(line, console).rstrip("\r\n") if line else None
 
 
 def _decoded(data: bytes, console: Console) -> str:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Callable
 
 from mini_agent.conversation.messages import JsonObject, Message, ToolResult
-from mini_agent.conversation.safe_text import safe_line
+from mini_agent.conversation.safe_text import fence_around, safe_line
 from mini_agent.tools.tool import ToolError
 from mini_agent.tools.workspace import Workspace
 
@@ -214,8 +214,7 @@ class ProjectNotes:
 
 def _framed(name: str, text: str, cut: bool) -> str:
     """Return notes under a header, between fences that nothing in them can close."""
-    longest_run = max(map(len, re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest_run + 1)
+    fence = fence_around(text)
     size = len(text.encode("utf-8"))
     header = (
         f"[Project notes from {name}, {size} bytes: written by the project. They are information on how to work "

@@ -26,6 +26,11 @@ def safe_line(text: str) -> str:
     return safe_text(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
+def fence_around(text: str, shortest: int = 3) -> str:
+    """Return the backticks between which nothing in `text` can close its block of Markdown."""
+    return "`" * max(shortest, 1 + max(map(len, re.findall("`+", text)), default=0))
+
+
 def _written_out(match: re.Match[str]) -> str:
     code = ord(match[0])
     if code < 0x100:

@@ -26,7 +26,7 @@ from typing import Any, Callable
 
 from mini_agent.conversation import events, messages
 from mini_agent.conversation.messages import AssistantMessage, Message, ToolCall, ToolResult
-from mini_agent.conversation.safe_text import safe_line, safe_text
+from mini_agent.conversation.safe_text import fence_around, safe_line, safe_text
 from mini_agent.session.event_log import LogEntry, now
 from mini_agent.session.patient_file import PatientFile
 
@@ -73,20 +73,16 @@ class MarkdownRecorder:
 def block(text: str, language: str = "text") -> str:
     """Return the text as a fenced block that nothing in it can close."""
     text = safe_text(text)
-    fence = "`" * max(3, _longest_run(text) + 1)
+    fence = fence_around(text)
     return f"{fence}{language}\n{text}{'' if text.endswith(chr(10)) or not text else chr(10)}{fence}\n"
 
 
 def inline(text: str) -> str:
     """Return the text as inline code on one line, safe in a heading and in a list."""
     text = safe_line(text)
-    fence = "`" * (_longest_run(text) + 1)
+    fence = fence_around(text, shortest=1)
     blank = " " if text.startswith("`") or text.endswith("`") or not text else ""
     return f"{fence}{blank}{text}{blank}{fence}"
-
-
-def _longest_run(text: str) -> int:
-    return max(map(len, re.findall("`+", text)), default=0)
 
 
 def _section(time: datetime, title: str, body: str) -> str:

@@ -143,20 +143,19 @@ class Console:
         return self._err.is_terminal
 
     @property
-    def shows_pieces(self) -> bool:
-        """Tell whether `on_text` shows anything: the output is a terminal."""
-        return self._out.is_terminal
-
-    @property
     def failure(self) -> str:
         """Return why answers can't be written any more; "" while they can."""
         return self._out.failure
 
     # -------------------------------------------------------------------------------------------------- the answers
 
-    def on_text(self, delta: str) -> None:
-        """Show a piece of an answer as it comes; where the output is no terminal, `show_answer` shows it whole."""
-        if not self._out.is_terminal or not delta:
+    @property
+    def on_text(self) -> Callable[[str], None] | None:
+        """Return what shows an answer piece by piece as it comes; None where the output is no terminal."""
+        return self._show_piece if self._out.is_terminal else None
+
+    def _show_piece(self, delta: str) -> None:
+        if not delta:
             return
         with self._lock:
             self._erase_progress()
