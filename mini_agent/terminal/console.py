@@ -64,18 +64,18 @@ class Ticker:
 class _Stream:
     """A stream that takes any text and never raises."""
 
-    def __init__(self, stream: TextIO | None) -> None:
-        self._stream = stream  # None where the program was started with it closed
-        self.encoding = (getattr(stream, "encoding", None) or "utf-8") if stream else "utf-8"
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.encoding = getattr(stream, "encoding", None) or "utf-8"
         self.failure = ""
         try:
-            self.is_terminal = bool(stream and stream.isatty())
+            self.is_terminal = stream.isatty()
         except ValueError:  # closed
             self.is_terminal = False
 
     def write(self, text: str) -> None:
         """Write and flush; where that fails keep why in `failure`, and write nothing any more."""
-        if self._stream is None or self.failure:
+        if self.failure:
             return
         try:
             self._stream.write(encodable(text, self.encoding))
@@ -86,7 +86,7 @@ class _Stream:
     def columns(self) -> int | None:
         """Return the terminal's width; None where it is none or does not know."""
         try:
-            return os.get_terminal_size(self._stream.fileno()).columns or None if self._stream else None
+            return os.get_terminal_size(self._stream.fileno()).columns or None
         except (OSError, ValueError, AttributeError):
             return None
 
@@ -115,9 +115,9 @@ class Console:
     """What a person sees. `show` is the session's listener, `on_text` takes an answer's pieces as they come."""
 
     def __init__(
-        self, out: TextIO | None, err: TextIO | None, level: str = "info", environment: Mapping[str, str] = os.environ
+        self, out: TextIO, err: TextIO, level: str = "info", environment: Mapping[str, str] = os.environ
     ) -> None:
-        """Take the two streams (None is one that is closed).
+        """Take the two streams.
 
         level: what is below it is not shown on the error output; "none" leaves only answers and questions.
         """

@@ -29,11 +29,11 @@ _LEAVING = [getattr(signal, name) for name in ("SIGTSTP", "SIGTERM", "SIGHUP", "
 class Keyboard:
     """The keyboard of one terminal."""
 
-    def __init__(self, stdin: TextIO | None, console: Console) -> None:
-        """Take the input (None is one that is closed), and the console on which questions are shown."""
+    def __init__(self, stdin: TextIO, console: Console) -> None:
+        """Take the input, and the console on which questions are shown."""
         self._console = console
         try:
-            self._descriptor = stdin.fileno() if stdin and stdin.isatty() else -1
+            self._descriptor = stdin.fileno() if stdin.isatty() else -1
         except (OSError, ValueError):
             self._descriptor = -1
         self._works = False  # the agent works, and nothing is being asked

@@ -3,42 +3,21 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 import unittest
+import warnings
 from pathlib import Path
 
-from mini_agent.conversation.events import FilesChanged
-from mini_agent.conversation.messages import ToolResult
+from mini_agent.conversation.events import AssistantMessageAdded, FilesChanged, UserMessageAdded
+from mini_agent.conversation.messages import AssistantMessage, ToolCall, ToolResult
 from mini_agent.session.event_log import EventLog, read_log
 from mini_agent.session.session import Session, repair_after_crash
-
-COUNT = 300 if os.environ.get("MINI_AGENT_LONG_TESTS") else 2
-FILES = 20
-
-# What a process does until it is killed: a turn with one call, which applies the patch it reads from stdin.
-# Every rename is slowed down, so that many kills come between two of them.
-_CHILD = """
-import os, sys, time
-from pathlib import Path
-from mini_agent.conversation.events import AssistantMessageAdded, UserMessageAdded
-from mini_agent.conversation.messages import AssistantMessage, ToolCall
-from mini_agent.session.event_log import EventLog
-from mini_agent.session.session import Session
 from mini_agent.tools.apply_patch.apply_patch import apply_patch
 from mini_agent.tools.workspace import Workspace
-real_replace = os.replace
-os.replace = lambda *names, **options: (time.sleep(0.002), real_replace(*names, **options))
-patch = sys.stdin.read()
-session = Session(EventLog(Path(sys.argv[2])))
-session.record(UserMessageAdded("patch them"))
-call = ToolCall("1", "apply_patch", "", {"patch": patch})
-session.record(AssistantMessageAdded(AssistantMessage("", (call,)), None, "a model", ""))
-print("ready", flush=True)
-apply_patch(patch, Workspace(Path(sys.argv[1]), record=session.record))
-"""
+
+COUNT = 300 if os.environ.get("MINI_AGENT_LONG_TESTS") else 4
+FILES = 20
 
 
 def _text(number: int, word: str) -> str:
@@ -52,6 +31,18 @@ def _patch() -> str:
     )
 
 
+def _apply_until_killed(folder: Path, log: Path, ready: int) -> None:
+    """Run a turn with one call, of which every rename is slowed down, so that many kills come between two of them."""
+    replace = os.replace
+    os.replace = lambda *names, **options: (time.sleep(0.002), replace(*names, **options))  # type: ignore
+    session = Session(EventLog(log))
+    session.record(UserMessageAdded("patch them"))
+    call = ToolCall("1", "apply_patch", "", {"patch": _patch()})
+    session.record(AssistantMessageAdded(AssistantMessage("", (call,)), None, "a model", ""))
+    os.close(ready)
+    apply_patch(_patch(), Workspace(folder, record=session.record))
+
+
 def kill_during_a_patch(test: unittest.TestCase, chance: random.Random) -> None:
     """Kill a process that patches 20 files at a random moment, look at the files, and resume its session."""
     with tempfile.TemporaryDirectory() as name:
@@ -59,20 +50,21 @@ def kill_during_a_patch(test: unittest.TestCase, chance: random.Random) -> None:
         folder.mkdir()
         for number in range(FILES):
             (folder / f"f{number}.txt").write_text(_text(number, "old"), encoding="utf-8")
-        child = subprocess.Popen(
-            [sys.executable, "-S", "-c", _CHILD, str(folder), str(log)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert child.stdin is not None and child.stdout is not None
-        with child.stdin, child.stdout:
-            child.stdin.write(_patch())
-            child.stdin.close()
-            child.stdout.readline()
-            time.sleep(chance.random() * 0.1)
-            child.send_signal(signal.SIGKILL)
-            child.wait(30)
+        waiting, ready = os.pipe()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of a fork where other tests left threads
+            child = os.fork()
+        if child == 0:
+            try:
+                _apply_until_killed(folder, log, ready)
+            finally:
+                os._exit(0)
+        os.close(ready)
+        os.read(waiting, 1)  # until the other end is closed
+        os.close(waiting)
+        time.sleep(chance.random() * 0.1)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
         replaced = []
         for number in range(FILES):
             found = (folder / f"f{number}.txt").read_text(encoding="utf-8")
@@ -92,7 +84,7 @@ def kill_during_a_patch(test: unittest.TestCase, chance: random.Random) -> None:
         session.log.close()
 
 
-@unittest.skipUnless(hasattr(signal, "SIGKILL"), "no kill -9 here")
+@unittest.skipUnless(hasattr(os, "fork"), "needs processes that can be forked")
 class CrashTest(unittest.TestCase):
     def test_a_kill_during_a_patch_leaves_each_file_whole_and_the_resume_says_which_changed(self) -> None:
         seed = random.randrange(10**6)
