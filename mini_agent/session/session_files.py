@@ -239,10 +239,11 @@ def find_session(places: SessionPlaces, name: str = "") -> SessionFiles:
 
     name: a path to a log or a record; or a stamp, or the beginning of just one; "": the session used last.
     """
+    log_path = Path(name).parent / f"{Path(name).stem}.jsonl"
     if not name:
         files = _last_session(places)
-    elif os.sep in name or Path(name).suffix in (".jsonl", places.record_base.suffix or None):
-        files = _session_at(places, Path(name))
+    elif os.path.isfile(log_path):
+        files = _session_at(places, log_path)
     else:
         files = _session_beginning(places, name)
     prepare_folders(places)
@@ -256,21 +257,16 @@ def _last_session(places: SessionPlaces) -> SessionFiles:
     raise SessionFilesError(f"there is no session to resume in {places.bases[0].parent} yet")
 
 
-def _session_at(places: SessionPlaces, path: Path) -> SessionFiles:
-    """Return the session whose log or record has this path, or just this name in the folder of the sessions."""
-    for folder in (path.parent, places.bases[0].parent):
-        log_path = folder / f"{path.stem}.jsonl"
-        if log_path.is_file():
-            log_path = Path(os.path.realpath(log_path))  # a link is followed where a person named it
-            stamp = log_path.stem[-_STAMP_LENGTH:]
-            record_path = log_path.with_suffix(places.record_base.suffix)
-            return SessionFiles(stamp, log_path, record_path, places.files(stamp).trace_path)
-    raise SessionFilesError(f"there is no session log {str(path)!r}; {_candidates(places.stamps())}")
+def _session_at(places: SessionPlaces, log_path: Path) -> SessionFiles:
+    log_path = Path(os.path.realpath(log_path))  # a link is followed where a person named it
+    stamp = log_path.stem[-_STAMP_LENGTH:]
+    record_path = log_path.with_suffix(places.record_base.suffix)
+    return SessionFiles(stamp, log_path, record_path, places.files(stamp).trace_path)
 
 
 def _session_beginning(places: SessionPlaces, name: str) -> SessionFiles:
-    stamps = places.stamps()
-    beginning = name[len(places.record_base.stem) + 1 :] if name.startswith(f"{places.record_base.stem}-") else name
+    stamps, stem, head = places.stamps(), Path(name).stem, f"{places.record_base.stem}-"
+    beginning = stem[len(head) :] if stem.startswith(head) else stem or name
     found = [stamp for stamp in stamps if stamp.startswith(beginning)]
     if len(found) == 1:
         return places.files(found[0])

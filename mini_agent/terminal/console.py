@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Callable, ClassVar, Protocol, TextIO
+from typing import Any, Callable, ClassVar, TextIO
 
 from mini_agent.conversation import events
 from mini_agent.conversation.messages import ToolCall
@@ -29,15 +29,6 @@ COLUMNS_IN_A_PIPE = 120
 
 _COLOURS = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1", "dim": "2"}
 _LOOKS = {"debug": ("dim", ""), "info": ("", ""), "warn": ("yellow", "warning: "), "error": ("red", "error: ")}
-
-
-class _Entry(Protocol):
-    """One event and the time at which it was recorded, as the session tells it."""
-
-    @property
-    def time(self) -> datetime: ...
-    @property
-    def event(self) -> events.Event: ...
 
 
 class Ticker:
@@ -260,8 +251,11 @@ class Console:
 
     # ---------------------------------------------------------------------------------------------------- the events
 
-    def show(self, entry: _Entry) -> None:
-        """Show what there is to see of one event: the session's listener."""
+    def show(self, entry: Any) -> None:
+        """Show what there is to see of one event: the session's listener.
+
+        entry: a LogEntry, of a floor that the terminal does not know: its `event` and `time` are looked at.
+        """
         show = self._SHOWN.get(type(entry.event))
         if show is not None:
             with self._lock:

@@ -32,14 +32,13 @@ def _patch() -> str:
 
 
 def _apply_until_killed(folder: Path, log: Path, ready: int) -> None:
-    """Run a turn with one call, of which every rename is slowed down, so that many kills come between two of them."""
+    """Run a turn with one call, which tells and slows down each rename, so that kills come between two of them."""
     replace = os.replace
-    os.replace = lambda *names, **options: (time.sleep(0.002), replace(*names, **options))  # type: ignore
+    os.replace = lambda *names: (os.write(ready, b"."), time.sleep(0.002), replace(*names))  # type: ignore
     session = Session(EventLog(log))
     session.record(UserMessageAdded("patch them"))
     call = ToolCall("1", "apply_patch", "", {"patch": _patch()})
     session.record(AssistantMessageAdded(AssistantMessage("", (call,)), None, "a model", ""))
-    os.close(ready)
     apply_patch(_patch(), Workspace(folder, record=session.record))
 
 
@@ -60,11 +59,11 @@ def kill_during_a_patch(test: unittest.TestCase, chance: random.Random) -> None:
             finally:
                 os._exit(0)
         os.close(ready)
-        os.read(waiting, 1)  # until the other end is closed
-        os.close(waiting)
-        time.sleep(chance.random() * 0.1)
+        os.read(waiting, 1)
+        time.sleep(chance.random() * 0.06)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+        os.close(waiting)
         replaced = []
         for number in range(FILES):
             found = (folder / f"f{number}.txt").read_text(encoding="utf-8")
