@@ -18,7 +18,7 @@ from tests.command_line import CommandLineTestCase
 from tests.generated import problem_of
 from tests.model.loopback import Answer, Handler, Loopback, completion, plain, raw, reset
 
-TURNS = 500 if os.environ.get("MINI_AGENT_LONG_TESTS") == "1" else 30
+TURNS = 500 if os.environ.get("MINI_AGENT_LONG_TESTS") == "1" else 50
 SEED = int(os.environ.get("MINI_AGENT_TEST_SEED", "5"))
 KEY = "sk-Chaos-0123456789"
 STREAM_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"

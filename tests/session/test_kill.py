@@ -142,7 +142,7 @@ class Killed(unittest.TestCase):
 
     def test_killed_at_any_moment_a_session_goes_on_and_nothing_that_was_shown_is_lost(self) -> None:
         workspace = self.folder
-        for number, seed in enumerate(generated.seeds(10, 200)):
+        for number, seed in enumerate(generated.seeds(30, 200)):
             if number % 5 == 0:  # so that a session is killed several times, and no log grows too long
                 workspace = self.new_workspace(seed)
             told = killed_after(workspace, random.Random(seed).uniform(0, 0.08))
