@@ -8,10 +8,11 @@ from typing import Callable
 from mini_agent.composition import Agent, session_places
 from mini_agent.context.tokens import message_tokens
 from mini_agent.conversation.messages import AssistantMessage, Message, ToolResult
+from mini_agent.conversation.safe_text import readable_size
 from mini_agent.session.event_log import DamagedLog
 from mini_agent.session.session_files import SessionFilesError, SessionPlaces, find_session, list_sessions
 from mini_agent.settings import SettingsError
-from mini_agent.terminal.console import Console, readable_size
+from mini_agent.terminal.console import Console
 
 LEAVING_WORDS = ("exit", "quit", "et", "/exit", "/quit")
 

@@ -337,7 +337,7 @@ class RunAsWrittenTest(unittest.TestCase):
         output = self.run_python("-c", with_model, cwd=self.folder, MINI_AGENT_SCRIPT=str(script))
         self.assertTrue(output.endswith("turn_ended\ncompleted 1 It counts sheep.\n"), output)
         output = self.run_python("-c", tool_alone, cwd=ROOT)
-        self.assertRegex(output, r"mini_agent/tools/grep.py:\d+:class GrepTool:\n")
+        self.assertRegex(output, r"mini_agent/tools/grep.py:\d+:class GrepTool\(Tool\):\n")
 
     @for_both
     def test_the_first_commands_are_the_demo_and_the_tests_that_ci_runs(self, text):

@@ -31,6 +31,15 @@ def fence_around(text: str, shortest: int = 3) -> str:
     return "`" * max(shortest, 1 + max(map(len, re.findall("`+", text)), default=0))
 
 
+def readable_size(size_bytes: int) -> str:
+    """Return a number of bytes in few characters: 512 B, 3.1 KB, 8.0 MB."""
+    size, unit = float(size_bytes), "B"
+    for larger in ("KB", "MB", "GB"):
+        if size >= 999.95:
+            size, unit = size / 1000, larger
+    return f"{size_bytes} B" if unit == "B" else f"{size:.1f} {unit}"
+
+
 def _written_out(match: re.Match[str]) -> str:
     code = ord(match[0])
     if code < 0x100:

@@ -20,7 +20,7 @@ from typing import Any, Callable, ClassVar, TextIO
 
 from mini_agent.conversation import events
 from mini_agent.conversation.messages import ToolCall
-from mini_agent.conversation.safe_text import safe_line, safe_text
+from mini_agent.conversation.safe_text import readable_size, safe_line, safe_text
 from mini_agent.terminal.columns import cut, encodable, width
 
 LEVELS = ("debug", "info", "warn", "error", "none")
@@ -373,11 +373,6 @@ def main_argument(call: ToolCall) -> str:
         elif isinstance(value, list):
             words.append(f"{name}: {len(value)}")
     return " ".join(word for word in words if word not in ("", "."))
-
-
-def readable_size(size_bytes: int) -> str:
-    """Return a size for people."""
-    return f"{size_bytes} B" if size_bytes < 1000 else f"{size_bytes / 1000:.1f} KB"
 
 
 def _diff_colour(line: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Callable
 
 from mini_agent.conversation.conversation import EarlierResult
 from mini_agent.conversation.events import Event, Notice, ToolOutputCompressed
-from mini_agent.tools.tool import Parameter, ToolError, ToolOutcome, canonical_call
+from mini_agent.tools.tool import Parameter, Tool, ToolError, ToolOutcome, canonical_call
 
 NAME = "compress_tool"
 MOST_COMPRESSIONS = 2  # of one result: a summary of a summary of a summary has lost what it was about
@@ -32,7 +32,7 @@ _REPLACEMENTS = Parameter(
 )
 
 
-class CompressTool:
+class CompressTool(Tool):
     """Replace earlier results by shorter texts."""
 
     name = NAME
@@ -44,9 +44,6 @@ class CompressTool:
         f"back; a result can be replaced {MOST_COMPRESSIONS} times."
     )
     parameters = (_REPLACEMENTS,)
-    time_limit_seconds = 60.0
-    narrowing = ""
-    only_reads = False
 
     def __init__(
         self,

@@ -30,7 +30,7 @@ from typing import Any, Callable
 from mini_agent.conversation.interrupts import uninterrupted
 from mini_agent.conversation.safe_text import safe_line
 from mini_agent.tools.grep_worker import required_texts
-from mini_agent.tools.tool import Parameter, ToolError, ToolOutcome
+from mini_agent.tools.tool import Parameter, Tool, ToolError, ToolOutcome
 from mini_agent.tools.workspace import Workspace
 
 TIME_LIMIT_SECONDS = 8.0
@@ -64,16 +64,15 @@ def grep(
     deadline = time.monotonic() + time_limit_seconds
     start = workspace.resolve(path, include_protected)
     extension = file_type.strip().lstrip("*.")
+    search = _Search(workspace, start, extension and "." + extension, include_protected, deadline)
     with closing(_Matcher(pattern, deadline)) as matcher:
-        if not matcher.start():
-            raise ToolError("no_process", "grep's process was not ready in time. Try again, or a shorter pattern.")
-        required = [text.encode("utf-8", "surrogatepass") for text in required_texts(pattern)]
-        search = _Search(workspace, start, extension and "." + extension, include_protected, required, deadline)
+        matcher.start()
+        search.required = [text.encode("utf-8", "surrogatepass") for text in required_texts(pattern)]
         search.run(matcher)
     return search.report(pattern)
 
 
-class GrepTool:
+class GrepTool(Tool):
     """Offer `grep` to the model."""
 
     name = "grep"
@@ -122,13 +121,9 @@ class _Matcher:
         self._pattern = pattern
         self._deadline = deadline
         self._child: subprocess.Popen[bytes] | None = None
-        self._give_up_at = 0.0
 
-    def start(self) -> bool:
-        """Start the child and give it the pattern; return whether it was ready before the deadline.
-
-        Raises ToolError: bad_pattern; no_process where it can't be started.
-        """
+    def start(self) -> None:
+        """Start the child and give it the pattern; raise ToolError: bad_pattern, no_process."""
         life_seconds = max(0.0, self._deadline - time.monotonic()) + 1  # should nobody be left to kill it
         command = [sys.executable, "-I", "-S", str(self._WORKER), f"{life_seconds:.1f}"]
         environment = {name: os.environ[name] for name in self._NEEDED_TO_START if name in os.environ}
@@ -138,68 +133,65 @@ class _Matcher:
                 self._child = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nothing, env=environment)
         except OSError as error:
             raise ToolError("no_process", f"grep can't start its process: {error.strerror or error}.") from error
-        problems, is_whole = self._exchange(self._pattern.encode("utf-8", "surrogatepass"), self._deadline)
+        problems = self._exchange(self._pattern.encode("utf-8", "surrogatepass"), self._deadline)
+        if problems is None:
+            raise ToolError("no_process", "grep's process was not ready in time. Try again, or a shorter pattern.")
         if problems:
             advice = "It is a Python regular expression: put a backslash before each of ()[]{}.*+?^$|\\ that is text."
             raise ToolError("bad_pattern", f"invalid pattern: {problems[0]}. {advice}")
-        return is_whole
 
-    def matches(self, block: bytes, tells: bool = False) -> tuple[list[tuple[int, str]], int | None]:
-        """Return (index, text) of each line of `block` that matches, and None: all of them were tried.
+    def matches(self, block: bytes) -> list[tuple[int, str]] | None:
+        """Return (index, text) of each line of `block` that matches; None where there was no answer in time."""
+        if self._child is None:
+            try:
+                self.start()
+            except ToolError:
+                return None
+        answer = self._exchange(block, time.monotonic() + PATIENCE_SECONDS)
+        parts = (line.partition(":") for line in answer or ())
+        return None if answer is None else [(int(index), text) for index, _, text in parts]
 
-        Where there is no sign of life for too long, what came until then, and the index of the line that was tried
-        last; without `tells` there is but one sign, the answer, and the index is 0.
-        """
-        if self._child is None and not self.start():
-            return [], 0
-        answer, is_whole = self._exchange(block, time.monotonic() + PATIENCE_SECONDS, tells)
-        parts = [line.partition(":") for line in answer]
-        last = int(parts[-1][0]) if parts and tells else 0
-        return [(int(index), text) for index, colon, text in parts if colon], None if is_whole else last
-
-    def _exchange(self, block: bytes, give_up_at: float, tells: bool = False) -> tuple[list[str], bool]:
-        """Send a block; return the lines of the answer, and whether it is whole: the child may have been killed."""
-        child, answer, is_whole, is_answered = self._child, [], False, threading.Event()
-        assert child and child.stdin and child.stdout
-        self._give_up_at = min(give_up_at, self._deadline)
-        watch = threading.Thread(target=self._kill_when_late, args=(child, is_answered), daemon=True)
-        watch.start()
+    def _exchange(self, block: bytes, give_up_at: float) -> list[str] | None:
+        """Send a block and return the lines of the answer; None where there was none, and the child is dead."""
+        child = self._child
+        if not (child and child.stdin and child.stdout):  # the deadline killed it just when it was ready
+            return None
+        answer: list[str] | None = None
+        patience = threading.Timer(min(give_up_at, self._deadline) - time.monotonic(), _end, (child,))
+        patience.daemon = True
+        patience.start()
+        lines: list[str] = []
         try:
-            child.stdin.write(b"%b%d\n%b" % (b"+" if tells else b"", len(block), block))
+            child.stdin.write(b"%d\n%b" % (len(block), block))
             child.stdin.flush()
             for line in child.stdout:
                 if line == b"\n":
-                    is_whole = True
+                    answer = lines
                     break
-                answer.append(line[:-1].decode("utf-8", "replace"))
-                if tells:
-                    self._give_up_at = min(time.monotonic() + PATIENCE_SECONDS, self._deadline)
+                lines.append(line[:-1].decode("utf-8", "replace"))
         except OSError:  # a broken pipe: it is dead
             pass
         finally:
-            is_answered.set()
-            watch.join()
-        if not is_whole or child.returncode is not None:
+            patience.cancel()
+            patience.join()
+        if answer is None or child.returncode is not None:
             self.close()
-        return answer, is_whole
-
-    def _kill_when_late(self, child: subprocess.Popen[bytes], is_answered: threading.Event) -> None:
-        while not is_answered.wait(max(0.0, self._give_up_at - time.monotonic())):
-            if time.monotonic() >= self._give_up_at:
-                child.kill()
-                child.wait()
-                return
+        return answer
 
     def close(self) -> None:
         """Kill the child, if there is one."""
         with uninterrupted():
             child, self._child = self._child, None
             if child and child.stdin and child.stdout:
-                child.kill()
+                _end(child)
                 with suppress(OSError):  # what was not sent yet can't be
                     child.stdin.close()
                 child.stdout.close()
-                child.wait()
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    child.kill()
+    child.wait()
 
 
 # ------------------------------------------------------------------------------------------------------- the search
@@ -232,8 +224,8 @@ class _Search:
     start: Path
     suffix: str  # with its dot; "" for all files
     include_protected: bool
-    required: list[bytes]  # what is searched for in a piece before it is sent: one of these, if there are any
     deadline: float  # on the monotonic clock
+    required: Sequence[bytes] = ()  # what is searched for in a piece before it is sent: one of these, if there are any
     found: list[tuple[int, int, str]] = field(default_factory=list)  # rank of the file, line, what is shown
     aside: list[_Piece] = field(default_factory=list)
     too_slow: list[_Piece] = field(default_factory=list)
@@ -247,31 +239,26 @@ class _Search:
     def run(self, matcher: _Matcher) -> None:
         """Search until everything is searched, the limit is passed, or the time is over."""
         for block in _blocks(self._pieces()):
-            if self._match(matcher, block) is not None:
+            if not self._match(matcher, block):
                 self.aside += block
             if len(self.found) > MATCH_LIMIT:
                 self.too_slow = self.aside
                 return
-        lines = sorted((line for piece in self.aside for line in piece.lines()), key=lambda line: len(line.content))
-        for block in _blocks(lines):
-            while block and time.monotonic() < self.deadline:
-                stuck = self._match(matcher, block, tells=True)
-                self.too_slow += [] if stuck is None else [block[stuck]]
-                block = [] if stuck is None else block[stuck + 1 :]
-            self.too_slow += block
+        lines = (line for piece in self.aside for line in piece.lines())
+        for line in sorted(lines, key=lambda line: len(line.content)):
+            if time.monotonic() > self.deadline or not self._match(matcher, [line]):
+                self.too_slow.append(line)
 
-    def _match(self, matcher: _Matcher, pieces: Sequence[_Piece], tells: bool = False) -> int | None:
-        """Match some pieces; return None, or the index of the line that took too long (of the first, if not told)."""
-        matches, stuck = matcher.matches(b"".join(piece.content for piece in pieces), tells)
-        if stuck is not None and not tells:
-            return stuck  # what was found in it will be found again
+    def _match(self, matcher: _Matcher, pieces: Sequence[_Piece]) -> bool:
+        """Match some pieces and keep what is found; return whether there was an answer in time."""
+        matches = matcher.matches(b"".join(piece.content for piece in pieces))
         starts = list(accumulate((piece.content.count(b"\n") for piece in pieces), initial=0))
-        for index, text in matches:
+        for index, text in matches or ():
             position = bisect_right(starts, index) - 1
             piece = pieces[position]
             number = piece.first_line + index - starts[position]
             self.found.append((piece.rank, number, f"{piece.path}:{number}:{text}"))
-        return stuck
+        return matches is not None
 
     def _pieces(self) -> Iterator[_Piece]:
         """Yield what may match of the files, in order, in pieces of at least a line and about a block."""
@@ -320,7 +307,7 @@ class _Search:
 
     def _read(self, path: Path, shown_path: str) -> bytes | None:
         """Return the content of a file, without a byte order mark and with a line break at its end; None if binary."""
-        content = self.workspace.read_bytes(path, BLOCK_BYTES)
+        content = self.workspace.read_bytes(path, BLOCK_BYTES)  # most files as a whole, and enough of the others
         if b"\0" in content[:8192]:
             return None
         if len(content) == BLOCK_BYTES:

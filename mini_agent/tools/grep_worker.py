@@ -9,10 +9,9 @@ sent, so that the path policy has one place. All of the exchange is UTF-8 over i
     in   a block: whole lines
     out  an answer: `index:text` for each of them that matches, index from 0
 
-A block is its length in bytes on a line of its own, and then the bytes; where the length bears a `+`, the answer also
-says `index` before each line that is tried, so that it is known which one never ended. An answer is any number of
-lines, and then an empty one. The child ends when its stdin does, and by itself after as many seconds as its one
-argument says: inside a match it would not notice that its parent is gone.
+A block is its length in bytes on a line of its own, and then the bytes. An answer is any number of lines, and then an
+empty one. The child ends when its stdin does, and by itself after as many seconds as its one argument says: inside a
+match it would not notice that its parent is gone.
 """
 
 from __future__ import annotations
@@ -78,17 +77,13 @@ def compile_pattern(text: str) -> tuple[re.Pattern[str] | None, str]:
 # ------------------------------------------------------------------------------------------------- answering blocks
 
 
-def _answer_lines(pattern: re.Pattern[str], required: list[str], block: bytes, tells: bool) -> None:
+def _answer_lines(pattern: re.Pattern[str], required: list[str], block: bytes) -> None:
     lines = block.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
     for index, line in enumerate(lines[:-1]):  # a block ends with a line break: nothing follows it
-        if required and not any(text in line for text in required):
-            continue
-        if tells:
-            _write_line(str(index))
-            sys.stdout.buffer.flush()
-        match = pattern.search(line)
-        if match:
-            _write_line(f"{index}:{around(line, match.start())}")
+        if not required or any(text in line for text in required):
+            match = pattern.search(line)
+            if match:
+                _write_line(f"{index}:{around(line, match.start())}")
 
 
 def around(line: str, start: int) -> str:
@@ -100,12 +95,12 @@ def around(line: str, start: int) -> str:
     return f"{line[first:last]} [characters {first + 1} to {last} of {len(line)}]"
 
 
-def _read_block() -> tuple[bytes, bool]:
-    """Return the next block, and whether its answer is to tell each line; exit where there is none."""
+def _read_block() -> bytes:
+    """Return the next block; exit where there is none."""
     head = sys.stdin.buffer.readline()
     if not head:
         sys.exit()
-    return sys.stdin.buffer.read(int(head)), head.startswith(b"+")
+    return sys.stdin.buffer.read(int(head))
 
 
 def _write_line(text: str) -> None:
@@ -115,7 +110,7 @@ def _write_line(text: str) -> None:
 def main() -> None:
     """Answer blocks until stdin ends."""
     faulthandler.dump_traceback_later(float(sys.argv[1]), exit=True)  # unlike a thread, it does not wait for `re`
-    text = _read_block()[0].decode("utf-8", "surrogatepass")
+    text = _read_block().decode("utf-8", "surrogatepass")
     pattern, problem = compile_pattern(text)
     required = required_texts(text) if pattern else []
     if problem:
@@ -123,9 +118,9 @@ def main() -> None:
     while True:
         _write_line("")
         sys.stdout.buffer.flush()
-        block, tells = _read_block()
+        block = _read_block()
         if pattern:
-            _answer_lines(pattern, required, block, tells)
+            _answer_lines(pattern, required, block)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Callable
 
-from mini_agent.conversation.safe_text import safe_line
-from mini_agent.tools.tool import Parameter, ToolError, ToolOutcome
+from mini_agent.conversation.safe_text import readable_size, safe_line
+from mini_agent.tools.tool import Parameter, Tool, ToolError, ToolOutcome
 from mini_agent.tools.walk import Entry
 from mini_agent.tools.workspace import Workspace
 
@@ -45,19 +45,10 @@ def _line(workspace: Workspace, folder: Path, entry: Entry) -> str:
     name = indent + safe_line(entry.path.name)
     if entry.link_target is not None:
         return f"{name} -> {workspace.relative(entry.link_target)}"
-    return f"{name}/" if entry.is_folder else f"{name}  {format_size(entry.size_bytes)}"
+    return f"{name}/" if entry.is_folder else f"{name}  {readable_size(entry.size_bytes)}"
 
 
-def format_size(size_bytes: int) -> str:
-    """Return a number of bytes in few characters: 512 B, 3.1 KB, 8.0 MB."""
-    size, unit = float(size_bytes), "B"
-    for larger in ("KB", "MB", "GB"):
-        if size >= 999.95:
-            size, unit = size / 1000, larger
-    return f"{size_bytes} B" if unit == "B" else f"{size:.1f} {unit}"
-
-
-class ListFilesTool:
+class ListFilesTool(Tool):
     """The tool around `list_files`: it asks the user before anything protected is shown."""
 
     name = "list_files"
@@ -75,7 +66,6 @@ class ListFilesTool:
             default=False,
         ),
     )
-    time_limit_seconds = 60.0
     narrowing = "List a folder further down, or with a smaller depth."
     only_reads = True
 

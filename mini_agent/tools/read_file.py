@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, BinaryIO, Callable, TextIO
 
-from mini_agent.tools.list_files import format_size, list_files
-from mini_agent.tools.tool import RESULT_LIMIT_BYTES, Parameter, ToolError, ToolOutcome
+from mini_agent.conversation.safe_text import readable_size
+from mini_agent.tools.list_files import list_files
+from mini_agent.tools.tool import RESULT_LIMIT_BYTES, Parameter, Tool, ToolError, ToolOutcome
 from mini_agent.tools.workspace import Workspace
 
 MOST_LINES = 2000
@@ -168,13 +169,13 @@ def _not_text(file: BinaryIO, label: str, kind: str) -> ToolError:
     file.seek(0)
     head = file.read(16)
     kind = next((known for start, known in _KINDS if head.startswith(start)), kind)
-    size = format_size(os.fstat(file.fileno()).st_size)
+    size = readable_size(os.fstat(file.fileno()).st_size)
     return ToolError(
         "not_text", f"{label} is {kind}, {size}: it is not shown. (grep finds text in files that are not quite UTF-8.)"
     )
 
 
-class ReadFileTool:
+class ReadFileTool(Tool):
     """The tool around `read_file`; it tells which file the model has seen."""
 
     name = "read_file"
@@ -187,7 +188,6 @@ class ReadFileTool:
         Parameter("offset", "integer", "First line, from 1; a negative one counts from the end.", default=1),
         Parameter("limit", "integer", "Most lines to return.", default=MOST_LINES),
     )
-    time_limit_seconds = 60.0
     narrowing = "Ask for fewer lines with offset and limit."
     only_reads = True
 

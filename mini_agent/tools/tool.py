@@ -56,9 +56,9 @@ class Tool(Protocol):
 
     name: str
     description: str
-    time_limit_seconds: float
-    narrowing: str  # how to ask for less, for the line that says a result was cut
-    only_reads: bool  # it changes nothing, so that a call of it may be run that was written as text
+    time_limit_seconds: float = 60.0
+    narrowing: str = ""  # how to ask for less, for the line that says a result was cut
+    only_reads: bool = False  # it changes nothing, so that a call of it may be run that was written as text
 
     @property
     def parameters(self) -> Sequence[Parameter]:

@@ -5,7 +5,7 @@ import time
 import unicodedata
 import unittest
 
-from mini_agent.conversation.safe_text import safe_line, safe_text
+from mini_agent.conversation.safe_text import readable_size, safe_line, safe_text
 
 
 class SafeTextTest(unittest.TestCase):
@@ -36,3 +36,8 @@ class SafeTextTest(unittest.TestCase):
             kinds = {unicodedata.category(character) for character in safe_line(text)}
             self.assertFalse(kinds & {"Cc", "Cs", "Zl", "Zp"}, f"seed {seed}: {text!a}")
             safe_text(text).encode("utf-8")
+
+    def test_sizes_are_short(self) -> None:
+        sizes = {0: "0 B", 999: "999 B", 1000: "1.0 KB", 999_949: "999.9 KB", 999_950: "1.0 MB", 10**15: "1000000.0 GB"}
+        for size, text in sizes.items():
+            self.assertEqual(readable_size(size), text)

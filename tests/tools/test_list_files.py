@@ -4,7 +4,7 @@ import os
 import unittest
 
 from mini_agent.conversation.messages import ToolCall
-from mini_agent.tools.list_files import ListFilesTool, format_size, list_files
+from mini_agent.tools.list_files import ListFilesTool, list_files
 from mini_agent.tools.toolbox import Toolbox
 from tests.tools.workspace_case import WorkspaceCase
 
@@ -47,11 +47,6 @@ class ListFiles(WorkspaceCase):
         (self.root / "l").symlink_to("a\n  forged.py  1 B")
         expected = ["./", r"  a\n  forged.py  1 B  0 B", r"  l -> a\n  forged.py  1 B"]
         self.assertEqual(list_files(self.workspace).split("\n"), expected)
-
-    def test_sizes_are_short(self) -> None:
-        sizes = {0: "0 B", 999: "999 B", 1000: "1.0 KB", 999_949: "999.9 KB", 999_950: "1.0 MB", 10**15: "1000000.0 GB"}
-        for size, text in sizes.items():
-            self.assertEqual(format_size(size), text)
 
 
 class Tool(WorkspaceCase):

@@ -14,16 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from mini_agent.conversation.safe_text import safe_line
+from mini_agent.tools.apply_patch.hunk import Hunk
 from mini_agent.tools.apply_patch.locate import LEVELS, FileText, Placement, edited, place_hunks
-from mini_agent.tools.apply_patch.parse import FilePatch, Hunk, parse_patch
+from mini_agent.tools.apply_patch.parse import FilePatch, parse_patch
 from mini_agent.tools.apply_patch.refusal import FileOutcome, refusal
-from mini_agent.tools.tool import Parameter, ToolError, ToolOutcome
+from mini_agent.tools.tool import Parameter, Tool, ToolError, ToolOutcome
 from mini_agent.tools.workspace import PlannedWrite, Workspace
 
 _BYTE_ORDER_MARK = "\ufeff"
 
 
-class ApplyPatchTool:
+class ApplyPatchTool(Tool):
     """The tool by which the model changes files."""
 
     name = "apply_patch"
@@ -36,9 +37,7 @@ class ApplyPatchTool:
         "and write no '...'."
     )
     parameters = (Parameter("patch", "string", "The whole patch as text.", required=True),)
-    time_limit_seconds = 60.0
     narrowing = "Send a smaller patch."
-    only_reads = False
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -90,14 +89,8 @@ class _Plan:
 
     def add(self, patch: FilePatch) -> None:
         """Take up what the patch says about one file; raise ToolError where that cannot be done."""
-        if patch.kind == "update":
-            self._update(patch)
-        elif patch.kind == "add":
-            self._add(patch)
-        elif patch.kind == "delete":
-            self._delete(patch)
-        else:
-            self._move(patch)
+        change = {"update": self._update, "add": self._add, "delete": self._delete}.get(patch.kind, self._move)
+        change(patch)
 
     def writes(self) -> list[PlannedWrite]:
         """Return the files that are to differ from what they are."""

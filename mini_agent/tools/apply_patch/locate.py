@@ -15,8 +15,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, islice
 
-from mini_agent.tools.apply_patch.parse import Hunk
+from mini_agent.tools.apply_patch.hunk import Hunk
 
 EXACT, ENDS, SHIFTED, FOLDED = range(4)
 LEVELS = {
@@ -60,7 +61,6 @@ class Edit:
     end: int
     lines: tuple[str, ...]
     hunk: Hunk
-    fitted: bool  # the lines were given the file's line ending
 
 
 class FileText:
@@ -96,12 +96,17 @@ class FileText:
             self._positions[level] = index
         return self._positions[level]
 
-    def matches_at(self, block: Sequence[str], start: int, level: int, has_last_newline: bool = True) -> bool:
-        """Tell whether a block stands at a line index, compared at a level."""
-        return self._matches(block, compared(block, level), start, level, has_last_newline)
-
-    def _matches(self, block: Sequence[str], keys: list[str], start: int, level: int, has_last_newline: bool) -> bool:
+    def matches_at(
+        self,
+        block: Sequence[str],
+        start: int,
+        level: int,
+        has_last_newline: bool = True,
+        block_keys: Sequence[str] | None = None,
+    ) -> bool:
+        """Tell whether a block stands at a line index, compared at a level (`block_keys`: already made for that)."""
         end = start + len(block)
+        keys = compared(block, level) if block_keys is None else block_keys
         if start < 0 or end > len(self.lines) or self.keys(level)[start:end] != keys:
             return False
         if level == EXACT:  # a missing "\\ No newline" is no difference, one too many is
@@ -112,13 +117,8 @@ class FileText:
         """Return the line indexes where a block stands, at most `most` of them."""
         positions, keys = self.positions(level), compared(block, level)
         rarest = min(range(len(keys)), key=lambda at: len(positions.get(keys[at], ())))
-        found: list[int] = []
-        for position in positions.get(keys[rarest], ()):
-            if self._matches(block, keys, position - rarest, level, has_last_newline):
-                found.append(position - rarest)
-                if len(found) == most:
-                    break
-        return found
+        starts = (position - rarest for position in positions.get(keys[rarest], ()))
+        return list(islice((at for at in starts if self.matches_at(block, at, level, has_last_newline, keys)), most))
 
 
 def compared(lines: Sequence[str], level: int) -> list[str]:
@@ -184,12 +184,9 @@ def place_hunks(hunks: Sequence[Hunk], file: FileText) -> tuple[list[Placement],
 
 
 def _in_stated_order(hunks: Sequence[Hunk]) -> list[Hunk]:
-    last = 0
-    keyed = []
-    for hunk in hunks:
-        last = hunk.old_start if hunk.old_start is not None else last
-        keyed.append((last, hunk.number, hunk))
-    return [hunk for _, _, hunk in sorted(keyed, key=lambda item: item[:2])]
+    """Sort by the lines that are stated; a hunk that states none stays behind the one before it."""
+    stated = accumulate(hunks, lambda last, hunk: last if hunk.old_start is None else hunk.old_start, initial=0)
+    return [hunk for _, hunk in sorted(zip(islice(stated, 1, None), hunks), key=lambda pair: pair[0])]
 
 
 def _place(hunk: Hunk, file: FileText, moved: int, grown: int) -> Placement | Misfit:
@@ -199,11 +196,8 @@ def _place(hunk: Hunk, file: FileText, moved: int, grown: int) -> Placement | Mi
     if expected is not None:
         if file.matches_at(hunk.old, expected, EXACT, hunk.old_has_last_newline):
             return _placed(hunk, file, expected, EXACT)
-        if (
-            _adds_content(hunk)
-            and _has_context(hunk)
-            and file.matches_at(hunk.new, expected, EXACT, hunk.new_has_last_newline)
-        ):
+        stands = file.matches_at(hunk.new, expected, EXACT, hunk.new_has_last_newline)
+        if stands and _adds_content(hunk) and _has_context(hunk):
             return Placement(hunk, expected, stands=True)
     for level in LEVELS:
         most = len(file.lines) if level == EXACT and (hunk.anchors or hunk.at_end) else MOST_PLACES
@@ -219,7 +213,7 @@ def _place(hunk: Hunk, file: FileText, moved: int, grown: int) -> Placement | Mi
 
 def _can_be_shifted(hunk: Hunk, file: FileText, start: int, level: int) -> bool:
     """Tell whether every added line has the indentation that is to be taken off it."""
-    off, _ = _shift(Placement(hunk, start, level), file)
+    off, _ = _shift(hunk, file, start, level)
     return all(text.startswith(off) for tag, text in hunk.lines if tag == "+" and text.strip())
 
 
@@ -337,7 +331,7 @@ def edits_of(placement: Placement, file: FileText) -> list[Edit]:
     edits: list[Edit] = []
     at = start = placement.start
     added: list[str] = []
-    shift = _shift(placement, file)
+    shift = _shift(placement.hunk, file, placement.start, placement.level)
     for tag, text in (*placement.hunk.lines, (" ", "")):
         if tag == "+":
             added.append(_fitted(text, placement, file, start, shift))
@@ -345,17 +339,15 @@ def edits_of(placement: Placement, file: FileText) -> list[Edit]:
             at += 1
         else:
             if added or at > start:
-                edits.append(Edit(start, at, tuple(added), placement.hunk, not _is_as_written(placement, file)))
+                edits.append(Edit(start, at, tuple(added), placement.hunk))
             at += 1
             start, added = at, []
     return edits
 
 
-def _shift(placement: Placement, file: FileText) -> tuple[str, str]:
-    if placement.level < SHIFTED:
-        return "", ""
-    there = file.lines[placement.start : placement.start + len(placement.hunk.old)]
-    return shift_of(placement.hunk.old, there, placement.level) or ("", "")
+def _shift(hunk: Hunk, file: FileText, start: int, level: int) -> tuple[str, str]:
+    there = file.lines[start : start + len(hunk.old)]
+    return (level >= SHIFTED and shift_of(hunk.old, there, level)) or ("", "")
 
 
 def _is_as_written(placement: Placement, file: FileText) -> bool:
@@ -411,9 +403,8 @@ def edited(placements: Sequence[Placement], file: FileText) -> str:
         at = edit.end
     lines += file.lines[at:]
     if not _ends_with_newline(placements, file):
-        if edits and edits[-1].fitted and at == len(file.lines) and lines and lines[-1].endswith("\r"):
-            lines[-1] = lines[-1][:-1]
-        return "\n".join(lines)
+        text = "\n".join(lines)
+        return text.removesuffix("\r") if file.uses_crlf else text
     return "\n".join([*lines, ""]) if lines else ""
 
 

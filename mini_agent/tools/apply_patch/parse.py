@@ -1,8 +1,7 @@
 """Patch text is read into file patches with hunks: what a patch says, before anybody looks at a file.
 
-Two forms are read, and mixtures of them: git's unified diff, and the envelope (`*** Begin Patch`). Models write both
-from memory, so the reader believes lines and not numbers: a hunk is what its lines say, whatever its `@@` counts.
-Whatever has two readings is refused, by name.
+Two forms are read, and mixtures of them: git's unified diff, and the envelope (`*** Begin Patch`). Whatever has two
+readings is refused, by name.
 
 Lines end at LF only. Form feeds, U+2028 and lone CRs are content, as they are for git.
 """
@@ -11,9 +10,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from mini_agent.conversation.safe_text import safe_line
+from mini_agent.tools.apply_patch.hunk import Hunk, read_hunk, tag_of
+from mini_agent.tools.apply_patch.names import (
+    NOTHING,
+    may_head,
+    names_in_git_header,
+    plain_header,
+    plain_name,
+    without_prefixes,
+)
 from mini_agent.tools.tool import ToolError
 
 RIGHT_FORM = """A patch looks like this:
@@ -23,36 +30,6 @@ RIGHT_FORM = """A patch looks like this:
  a line that stays
 -a line that goes
 +a line that comes"""
-
-
-@dataclass(frozen=True)
-class Hunk:
-    """Lines that stand together in a file, some to be removed, some to be added."""
-
-    number: int  # 1-based, within the patch of its file
-    patch_line: int  # 1-based line of the patch where it begins
-    lines: tuple[tuple[str, str], ...]  # (" ", "-" or "+", text without its LF)
-    old_start: int | None = None  # 1-based line number that the patch states, if it states one
-    inserts_behind: int | None = None  # where all of its lines are added: the line number behind which they come
-    anchors: tuple[str, ...] = ()  # the texts after @@, outermost first: lines that stand above the place
-    old_has_last_newline: bool = True  # False: the old side ends in "\\ No newline at end of file"
-    new_has_last_newline: bool = True
-    at_end: bool = False  # the envelope's "*** End of File"
-
-    @cached_property
-    def old(self) -> list[str]:
-        """The lines as they are to be found."""
-        return [text for tag, text in self.lines if tag != "+"]
-
-    @cached_property
-    def new(self) -> list[str]:
-        """The lines as they are to be."""
-        return [text for tag, text in self.lines if tag != "-"]
-
-    @property
-    def changes_something(self) -> bool:
-        """Tell whether any line is added or removed."""
-        return any(tag != " " for tag, _ in self.lines)
 
 
 @dataclass(frozen=True)
@@ -96,11 +73,8 @@ def _unsupported(what: str, instead: str) -> ToolError:
 
 _FILE_HEADER = re.compile(r"diff --git |--- |\+\+\+ |\*\*\* (Begin Patch|\w+ File: )")
 _FENCE = "```"
-_HUNK_HEADER = re.compile(
-    r"@@[ \t]*(?:-([0-9]{1,9})(,[0-9]+)?)?[ \t]*(?:\+([0-9]{1,9})(?:,[0-9]+)?)?[ \t]*(?:@@)?(.*)", re.S
-)
 _DIRECTIVE = re.compile(
-    r"\*\*\* (Begin Patch|End Patch|End of File|(?:(Update|Add|Delete) File|Move to): ?(.*))\s*", re.S
+    r"\*\*\* (?:(Begin Patch|End Patch|End of File)|(Update File|Add File|Delete File|Move to): ?(.*))\s*", re.S
 )
 _LOST_LINE = re.compile(r"[+-](?! \S|--)")  # outside a hunk: a changed line, and not a list in prose, or a rule
 _EXTENDED = re.compile(
@@ -124,10 +98,9 @@ def _lines(text: str) -> list[str]:
 
 @dataclass
 class _Section:
-    """The part of a patch about one file, while it is read."""
+    """The part of a patch about one file, while it is read: what git says in many lines and the envelope in one."""
 
     line: int
-    directive: str = ""  # Update, Add or Delete: the envelope's; "": git's
     header: str = ""  # what follows "diff --git "
     old_name: str | None = None  # as written, behind "--- "
     new_name: str | None = None
@@ -148,7 +121,7 @@ class _Section:
     @property
     def is_addition(self) -> bool:
         """Tell whether the file is a new one."""
-        return self.directive == "Add" or self.is_new or (self.old_name or "").startswith(_NOTHING)
+        return self.is_new or (self.old_name or "").startswith(NOTHING)
 
 
 class _Reader:
@@ -171,7 +144,12 @@ class _Reader:
             raise _bad(why, RIGHT_FORM)
         return tuple(map(_file_patch, self._sections))
 
+    @property
+    def _section(self) -> _Section | None:
+        return self._sections[-1] if self._sections else None
+
     def _read_line(self, line: str) -> None:
+        section = self._section
         if line.startswith("diff --git "):
             self._sections.append(_Section(self._at + 1, header=line[11:]))
             self._in_prose = False
@@ -182,58 +160,57 @@ class _Reader:
             self._read_name_pair()
         elif line.startswith("*** "):
             self._read_directive(line)
-        elif line.startswith("@@") or self._begins_hunk_without_header(line):
+        elif line.startswith("@@") or (
+            line.startswith(("+", "-", " ")) and section and section.awaits_hunk and not self._in_prose
+        ):
             self._read_hunk()
         else:
             self._read_other(line)
 
     def _is_name_pair(self, at: int) -> bool:
-        return (
-            at + 1 < len(self._lines) and self._lines[at].startswith("--- ") and self._lines[at + 1].startswith("+++ ")
-        )
+        return self._lines[at].startswith("--- ") and "".join(self._lines[at + 1 : at + 2]).startswith("+++ ")
 
     def _read_name_pair(self) -> None:
-        last = self._sections[-1] if self._sections else None
-        if last is None or last.hunks or last.old_name is not None:
-            header = ""
-            if last is not None and last.directive == "Update" and not last.hunks:
-                self._sections.pop()  # an envelope's header above git's: to be checked against it
-                header = f"{last.old_name} {last.new_name}"
-            self._sections.append(_Section(self._at + 1, header=header))
-        section = self._sections[-1]
+        section = self._section
+        if (
+            section is None
+            or section.hunks
+            or (section.old_name is not None and (section.is_new or section.is_deleted))
+        ):
+            section = _Section(self._at + 1)
+            self._sections.append(section)
+        elif section.old_name is not None:  # an envelope's header above git's: to be checked against it
+            section.header = f"{section.old_name} {section.new_name}"
         section.old_name, section.new_name = (name[4:] for name in self._lines[self._at : self._at + 2])
         self._at += 2
         while self._lines[self._at : self._at + 1] == [f"+++ {section.new_name}"]:  # written twice
             self._at += 1
         self._in_prose = False
 
-    def _begins_hunk_without_header(self, line: str) -> bool:
-        awaits_hunk = bool(self._sections) and not self._in_prose and self._sections[-1].awaits_hunk
-        return awaits_hunk and line.startswith(("+", "-", " "))
-
     def _read_directive(self, line: str) -> None:
-        match = _DIRECTIVE.fullmatch(line)
-        where = f"Line {self._at + 1} of the patch"
+        match, where = _DIRECTIVE.fullmatch(line), f"Line {self._at + 1} of the patch"
         if match is None and not self._in_prose:
             raise _bad(
                 f"{where}, {line[:60]!r}, is not known. There are *** Update File: PATH, *** Add File: PATH, "
                 "*** Delete File: PATH, *** Move to: PATH and *** End of File."
             )
-        if match and match[2]:
-            self._sections.append(
-                _Section(self._at + 1, match[2], old_name=match[3].strip(), new_name=match[3].strip())
-            )
-        elif match and match[3] is not None:
-            section = self._sections[-1] if self._sections else None
-            if section is None or section.directive != "Update" or section.hunks:
-                raise _bad(f"{where}: '*** Move to:' belongs below '*** Update File:'.")
-            section.rename_from, section.rename_to = section.old_name, match[3].strip()
         if match:
             self._in_prose = match[1] == "End Patch"
+        if match and match[2] == "Move to":
+            section = self._section
+            is_update = section and section.awaits_hunk and not (section.is_addition or section.is_deleted)
+            if not section or not is_update or section.old_name != section.new_name:
+                raise _bad(f"{where}: '*** Move to:' belongs below '*** Update File:'.")
+            section.rename_from, section.rename_to = section.old_name, match[3].strip()
+            section.new_name = section.rename_to
+        elif match and match[2]:
+            kind, name = match[2], match[3].strip()
+            is_new, is_deleted = kind == "Add File", kind == "Delete File"
+            self._sections.append(_Section(self._at + 1, "", name, name, is_new=is_new, is_deleted=is_deleted))
         self._at += 1
 
     def _read_other(self, line: str) -> None:
-        section = self._sections[-1] if self._sections else None
+        section = self._section
         if section and not section.hunks and section.old_name is None:
             _read_extended_header(section, line)
         if line.startswith(("Binary files ", "GIT binary patch")) and section:
@@ -247,166 +224,47 @@ class _Reader:
             )
         self._at += 1
 
-    # ---- hunks ----
-
     def _read_hunk(self) -> None:
-        first = self._at
-        old_start, inserts_behind, anchors = self._read_hunk_headers()
-        section, begin = self._sections[-1], self._at
+        section, first = self._section, self._at
+        if section is None:
+            raise _bad(f"Line {first + 1} of the patch begins a hunk before any file is named.", RIGHT_FORM)
+        while self._at < len(self._lines) and self._lines[self._at].startswith("@@"):
+            self._at += 1
+        headers, begin = self._lines[first : self._at], self._at
         self._at = self._end_of_hunk()
-        lines, old_ends, new_ends = _body(self._lines[begin : self._at], section.is_addition)
-        following = self._lines[self._at] if self._at < len(self._lines) else ""
-        if not lines:
+        body, following = self._lines[begin : self._at], "".join(self._lines[self._at : self._at + 1])
+        at_end = following.startswith("*** End of File")
+        hunk = read_hunk(len(section.hunks) + 1, first + 1, headers, body, section.is_addition, at_end)
+        if not hunk.lines:
             raise _bad(
                 f"The hunk in line {first + 1} of the patch has no lines that begin with ' ', '-' or '+'. "
                 + (f"It is followed by {following[:60]!r}." if following else "The patch ends there: send all of it.")
             )
-        section.hunks.append(
-            Hunk(
-                number=len(section.hunks) + 1,
-                patch_line=first + 1,
-                lines=lines,
-                old_start=old_start,
-                inserts_behind=inserts_behind,
-                anchors=anchors,
-                old_has_last_newline=old_ends,
-                new_has_last_newline=new_ends,
-                at_end=following.startswith("*** End of File"),
-            )
-        )
-
-    def _read_hunk_headers(self) -> tuple[int | None, int | None, tuple[str, ...]]:
-        """Read one @@ line, or several stacked ones: the line numbers of the last that has any, the texts of all."""
-        if not self._sections:
-            raise _bad(f"Line {self._at + 1} of the patch begins a hunk before any file is named.", RIGHT_FORM)
-        old_start: int | None = None
-        inserts_behind: int | None = None
-        anchors: list[str] = []
-        while self._at < len(self._lines) and self._lines[self._at].startswith("@@"):
-            match = _HUNK_HEADER.fullmatch(self._lines[self._at])
-            assert match is not None  # everything behind the @@ is optional
-            if match[1]:
-                old_start = inserts_behind = int(match[1])
-                if match[2] != ",0" and match[3] and int(match[3]) <= old_start:
-                    inserts_behind -= 1  # "-5 +5": line 5 is to be an added one; but "-5,0 +5" is git's "behind line 5"
-            anchor = match[4].strip()
-            anchor = anchor[:-2].rstrip() if anchor.endswith("@@") else anchor
-            if re.search(r"\w", anchor):
-                anchors.append(anchor)
-            self._at += 1
+        section.hunks.append(hunk)
         self._in_prose = False
-        return old_start, inserts_behind, tuple(anchors)
 
     def _end_of_hunk(self) -> int:
         """Return the index of the first line that cannot belong to the hunk.
 
         A line with no tag ends it, unless changed lines follow: then it is taken for a context line that lost its
-        space, which the file will prove or disprove.
+        space.
         """
         stop = self._at
         while stop < len(self._lines) and not self._is_boundary(stop):
             stop += 1
-        untagged = [at for at in range(self._at, stop) if not _tag(self._lines[at])]
-        if not untagged:
-            return stop
-        changed = [at for at in range(untagged[0], stop) if _LOST_LINE.match(self._lines[at])]
+        untagged = [at for at in range(self._at, stop) if not tag_of(self._lines[at])]
+        changed = [at for at in range(self._at, stop) if _LOST_LINE.match(self._lines[at])]
         return next((at for at in untagged if not changed or at > changed[-1]), stop)
 
     def _is_boundary(self, at: int) -> bool:
         line = self._lines[at]
         if line.startswith(("@@", "diff --git ", "*** ", _FENCE)):
             return True
-        following = self._lines[at + 1 : at + 3]
         if self._is_name_pair(at):  # or a removed line that begins with "--" above an added one that begins with "++"
-            old, new = _without_prefixes(_name(line[4:]), _name(following[0][4:]))
-            return following[1:2] != [] and following[1].startswith("@@") and (old == new or _NOTHING in (old, new))
+            old, new = without_prefixes(plain_name(line[4:]), plain_name(self._lines[at + 1][4:]))
+            is_hunk_below = "".join(self._lines[at + 2 : at + 3]).startswith("@@")
+            return is_hunk_below and (old == new or NOTHING in (old, new))
         return False
-
-
-def _tag(line: str) -> str:
-    """Return what kind of hunk line this is: " ", "-", "+", "\\" (the marker of a missing newline), "" for none."""
-    if line[:1] in ("+", "-", " "):
-        return line[0]
-    if not line.strip():
-        return " "  # a blank context line that lost its space
-    return "\\" if line.startswith("\\ ") else ""
-
-
-def _body(lines: list[str], is_addition: bool) -> tuple[tuple[tuple[str, str], ...], bool, bool]:
-    """Return a hunk's tagged lines, and whether its old and its new side end in a newline."""
-    end = len(lines)
-    while end and not lines[end - 1].strip() and lines[end - 1][:1] != " ":
-        end -= 1  # space between hunks, and not a context line without its space
-    lines = lines[:end]
-    spaces_are_lost = any(not _tag(line) for line in lines) and not any(re.match(r" [^ \t]", line) for line in lines)
-    tagged: list[tuple[str, str]] = []
-    old_ends = new_ends = True
-    for line in lines:
-        tag = _tag(line)
-        if tag == "\\":
-            last = tagged[-1][0] if tagged else ""
-            old_ends, new_ends = old_ends and last not in (" ", "-"), new_ends and last not in (" ", "+")
-            continue
-        if not tag or line[:1] != tag or (tag == " " and spaces_are_lost):  # a line without its tag
-            tagged.append(("+" if is_addition and not line.strip() else " ", line))
-        else:
-            tagged.append((tag, line[1:]))
-        old_ends, new_ends = old_ends or tagged[-1][0] != "+", new_ends or tagged[-1][0] != "-"
-    return tuple(tagged), old_ends, new_ends
-
-
-# ---- names --------------------------------------------------------------------------------------------------------
-
-_NOTHING = "/dev/null"
-_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.S)
-_ESCAPE = re.compile(rb'\\([0-7]{1,3}|[abtnvfr"\\])')
-_ESCAPED = dict(zip(b'abtnvfr"\\', b'\a\b\t\n\v\f\r"\\'))
-
-
-def _name(written: str) -> str:
-    """Return the name that a header gives: without quotes and escapes, or without the time that follows a tab."""
-    quoted = _QUOTED.match(written)
-    if not quoted:
-        return written.partition("\t")[0].rstrip(" \r")
-    return _ESCAPE.sub(_unescaped, quoted[1].encode("utf-8")).decode("utf-8", "surrogateescape")
-
-
-def _unescaped(match: re.Match[bytes]) -> bytes:
-    code = match[1]
-    return bytes([int(code, 8) & 255 if code.isdigit() else _ESCAPED[code[0]]])
-
-
-def _without_prefixes(old: str, new: str) -> tuple[str, str]:
-    """Take off a/ and b/: where both names have theirs, or where the names are the same without."""
-    bare_old = old[2:] if old.startswith("a/") else old
-    bare_new = new[2:] if new.startswith("b/") else new
-    both_have = (old == _NOTHING or old != bare_old) and (new == _NOTHING or new != bare_new)
-    return (bare_old, bare_new) if both_have or bare_old == bare_new else (old, new)
-
-
-def _git_names(section: _Section) -> tuple[str, str]:
-    """Return the old and the new name of a git section, `/dev/null` where there is none."""
-    header = _QUOTED.sub(lambda quoted: _name(quoted[0]), section.header).rstrip(" \r")
-    moved = (_name(section.rename_from or ""), _name(section.rename_to or "")) if section.rename_from else None
-    if section.old_name is None or section.new_name is None:
-        middle = len(header) // 2  # a name with spaces is not quoted there, but it stands there twice
-        old, new = moved or _without_prefixes(header[:middle], header[middle + 1 :])
-        if old != new and not moved:
-            raise _bad(f"Line {section.line} of the patch: 'diff --git' names no file, or two of them.")
-        return (_NOTHING if section.is_new else old), (_NOTHING if section.is_deleted else new)
-    stated = _name(section.old_name), _name(section.new_name)
-    for old, new in (_without_prefixes(*stated), stated):
-        both = (new if old == _NOTHING else old), (old if new == _NOTHING else new)
-        headers = ("", "a/{} b/{}".format(*both), "{} {}".format(*both), "{} {}".format(*stated))
-        if header in headers and moved in (None, both):
-            return old, new
-    raise _bad(
-        f"Line {section.line} of the patch: the names in its header and those behind --- and +++ disagree: "
-        f"{section.header!r}, {stated[0]!r}, {stated[1]!r}. Name the same file in all of them."
-    )
-
-
-# ---- sections become file patches -----------------------------------------------------------------------------------
 
 
 def _read_extended_header(section: _Section, line: str) -> None:
@@ -429,12 +287,15 @@ def _read_extended_header(section: _Section, line: str) -> None:
         section.rename_to = match[4]
 
 
+# ---- sections become file patches -----------------------------------------------------------------------------------
+
+
 def _file_patch(section: _Section) -> FilePatch:
     old, new = _names(section)
-    if "" in (old, new) or old == new == _NOTHING:
+    if "" in (old, new) or old == new == NOTHING:
         raise _bad(f"Line {section.line} of the patch names no file.")
     kind = _kind(section, old, new)
-    path, new_path = (new if old == _NOTHING else old), (old if new == _NOTHING else new)
+    path, new_path = (new if old == NOTHING else old), (old if new == NOTHING else new)
     hunks = tuple(hunk for hunk in section.hunks if hunk.changes_something)
     where = f"{safe_line(path)} (line {section.line} of the patch)"
     if kind == "add" and any(hunk.old for hunk in hunks):
@@ -447,16 +308,30 @@ def _file_patch(section: _Section) -> FilePatch:
 
 
 def _names(section: _Section) -> tuple[str, str]:
-    if not section.directive:
-        return _git_names(section)
-    name = _name(section.old_name or "")
-    return name, _name(section.rename_to) if section.rename_to is not None else name
+    """Return the old and the new name, `/dev/null` where there is none; raise ToolError where lines disagree."""
+    moved = None
+    if section.rename_from is not None:
+        moved = plain_name(section.rename_from), plain_name(section.rename_to or "")
+    if section.old_name is None or section.new_name is None:
+        names = moved or names_in_git_header(section.header)
+        if names is None:
+            raise _bad(f"Line {section.line} of the patch: 'diff --git' names no file, or two of them.")
+        return (NOTHING if section.is_new else names[0]), (NOTHING if section.is_deleted else names[1])
+    header, stated = plain_header(section.header), (plain_name(section.old_name), plain_name(section.new_name))
+    for old, new in (without_prefixes(*stated), stated):
+        both = (new if old == NOTHING else old), (old if new == NOTHING else new)
+        if moved in (None, both) and may_head(header, *both, stated):
+            return old, new
+    raise _bad(
+        f"Line {section.line} of the patch: the names in its header and those behind --- and +++ disagree: "
+        f"{section.header!r}, {stated[0]!r}, {stated[1]!r}. Name the same file in all of them."
+    )
 
 
 def _kind(section: _Section, old: str, new: str) -> str:
-    if section.is_addition or old == _NOTHING:
+    if section.is_addition or old == NOTHING:
         return "add"
-    if section.directive == "Delete" or section.is_deleted or new == _NOTHING:
+    if section.is_deleted or new == NOTHING:
         return "delete"
     if section.is_copy:
         return "copy"

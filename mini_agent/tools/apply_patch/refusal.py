@@ -7,19 +7,19 @@ that differs, the lines that stand there now, and what to do; and which hunks wo
 from __future__ import annotations
 
 import difflib
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mini_agent.tools.apply_patch.hunk import Hunk
 from mini_agent.tools.apply_patch.locate import ENDS, FOLDED, FileText, Misfit, Placement, compared
-from mini_agent.tools.apply_patch.parse import Hunk
 
-SEARCH_SECONDS = 2.0  # for the nearest region: past it, the best one so far is shown
 MOST_EXPLAINED = 5  # misfits told in full
 MOST_DIFFERENCES = 3  # told of one hunk
 RARE = 20  # a line that stands more often than this says nothing about the place
+MOST_PLACES_COMPARED = 10
 MOST_COMPARED = 200  # lines of a hunk: difflib's time grows with their square
+MOST_SEARCHED = 5000  # lines of the file, for one that is like one of the hunk
 LONGEST_SHOWN = 200  # characters of a line
 
 
@@ -36,11 +36,10 @@ class FileOutcome:
 
 def refusal(outcomes: Sequence[FileOutcome]) -> str:
     """Return the text for a patch of which at least one hunk is a misfit."""
-    deadline = time.monotonic() + SEARCH_SECONDS
     misfits = [(outcome, misfit) for outcome in outcomes for misfit in outcome.misfits]
     parts = [f"The patch does not fit, and nothing was written: {_share(outcomes)}."]
     for outcome, misfit in misfits[:MOST_EXPLAINED]:
-        parts.append(_explanation(outcome, misfit, deadline))
+        parts.append(_explanation(outcome, misfit))
     if len(misfits) > MOST_EXPLAINED:
         rest = ", ".join(_label(outcome.path, misfit.hunk) for outcome, misfit in misfits[MOST_EXPLAINED:])
         parts.append(f"Nor do these fit: {rest}.")
@@ -70,7 +69,7 @@ def _label(path: str, hunk: Hunk) -> str:
     return f"{path} hunk {hunk.number}"
 
 
-def _explanation(outcome: FileOutcome, misfit: Misfit, deadline: float) -> str:
+def _explanation(outcome: FileOutcome, misfit: Misfit) -> str:
     hunk, lines = misfit.hunk, outcome.file.lines
     head = f"{_label(outcome.path, hunk)} (line {hunk.patch_line} of the patch): "
     numbers = ", ".join(map(str, misfit.lines))
@@ -93,15 +92,15 @@ def _explanation(outcome: FileOutcome, misfit: Misfit, deadline: float) -> str:
             f"{head}it adds lines at line {numbers}, but the file has {len(lines)} lines. Add its last one above them."
         )
     stands = f" (Its new lines stand at line {numbers} already.)" if misfit.lines else ""
-    return head + _difference(hunk.old, outcome.file, hunk.old_start, deadline) + stands
+    return head + _difference(hunk.old, outcome.file, hunk.old_start) + stands
 
 
-def _difference(old: Sequence[str], file: FileText, stated: int | None, deadline: float) -> str:
+def _difference(old: Sequence[str], file: FileText, stated: int | None) -> str:
     """Return where `old` differs from the place where it fits best, and the lines that stand there."""
     if not file.lines:
         return "the file is empty."
     wanted, positions = compared(old, FOLDED), file.positions(FOLDED)
-    start = _nearest_start(wanted, file, stated, deadline)
+    start = _nearest_start(wanted, file, stated)
     differences = _differences(wanted, file.keys(FOLDED)[start:])
     if not differences:  # but for the indentation
         differences = _differences(compared(old, ENDS), file.keys(ENDS)[start:])
@@ -138,46 +137,28 @@ def _told(difference: tuple[int, int], old: Sequence[str], file: FileText, start
     )
 
 
-def _nearest_start(wanted: list[str], file: FileText, stated: int | None, deadline: float) -> int:
-    """Return the line index at which the old lines fit best: of the places that share a rare line with them."""
+def _nearest_start(wanted: Sequence[str], file: FileText, stated: int | None) -> int:
+    """Return the line index at which the old lines fit best: of the places that share a rare line with them.
+
+    Where there is none: where the longest of them would stand in the place of the line most like it.
+    """
     keys, positions = file.keys(FOLDED), file.positions(FOLDED)
-    votes: Counter[int] = Counter()
-    for at, line in enumerate(wanted):
-        places = positions.get(line, ()) if line else ()
-        for place in places if len(places) <= RARE else ():
-            votes[place - at] += 1
-    best, best_score = None, -1.0
-    for start, _ in votes.most_common(RARE):
-        if time.monotonic() > deadline:
-            break
+    rare = [(at, positions[line]) for at, line in enumerate(wanted) if 0 < len(positions.get(line, ())) <= RARE]
+    votes = Counter(place - at for at, places in rare if wanted[at] for place in places if place >= at)
+
+    def fit(start: int) -> float:
         head = wanted[:MOST_COMPARED]
-        window = keys[max(start, 0) : start + len(head) + 3]  # some lines may have been left out
+        window = keys[start : start + len(head) + 3]  # some lines may have been left out
         blocks = difflib.SequenceMatcher(None, head, window, autojunk=False).get_matching_blocks()
-        score = sum(block.size for block in blocks) + 0.5 * (blocks[0].a == blocks[0].b == 0 and blocks[0].size > 0)
-        if score > best_score and start >= 0:
-            best, best_score = start, score
-    if best is not None:
-        return best
-    likeliest = _most_similar(wanted, keys, deadline)
-    if likeliest is not None:
-        return max(likeliest, 0)
-    return min(max((stated or 1) - 1, 0), len(keys) - 1)
+        return sum(block.size for block in blocks) + 0.5 * (blocks[0].a == blocks[0].b == 0 and blocks[0].size > 0)
 
-
-def _most_similar(wanted: list[str], keys: list[str], deadline: float) -> int | None:
-    """Return where the block would begin if its longest line were the file's line most like it."""
+    if votes:
+        return max((start for start, _ in votes.most_common(MOST_PLACES_COMPARED)), key=fit)
     longest = max(range(len(wanted)), key=lambda at: len(wanted[at]))
-    matcher = difflib.SequenceMatcher(None, "", wanted[longest][:LONGEST_SHOWN], autojunk=False)
-    best, best_score = None, 0.5  # less than half alike is not alike
-    for at, key in enumerate(keys):
-        if at % 100 == 0 and time.monotonic() > deadline:
-            break
-        matcher.set_seq1(key[:LONGEST_SHOWN])
-        if matcher.real_quick_ratio() > best_score and matcher.quick_ratio() > best_score:
-            score = matcher.ratio()
-            if score > best_score:
-                best, best_score = at - longest, score
-    return best
+    places = {key[:LONGEST_SHOWN]: at for at, key in enumerate(keys[:MOST_SEARCHED])}
+    for near in difflib.get_close_matches(wanted[longest][:LONGEST_SHOWN], places, 1, cutoff=0.5):
+        return max(places[near] - longest, 0)
+    return min(max((stated or 1) - 1, 0), len(keys) - 1)
 
 
 def _region(file: FileText, at: int) -> str:
