@@ -18,47 +18,35 @@ from dataclasses import dataclass
 from typing import Callable, Optional
 
 NameMatcher = Optional[Callable[[str], object]]  # a test of one name; None is `**`: any number of names
+_ANY_NAME = re.compile("").match
+_NO_NAME = re.compile(r"(?!)").match
 
 
 @dataclass(frozen=True)
-class _Rule:
+class Rule:
+    """One line of a `.gitignore`."""
+
+    depth: int  # how many folders below the root its file lies, 0 for in the root itself
     names: tuple[NameMatcher, ...]
     is_negated: bool
     is_for_folders: bool
 
 
-class IgnoreFile:
-    """The rules of one `.gitignore`."""
-
-    def __init__(self, text: str, depth: int) -> None:
-        """Read the rules; depth: how many folders below the root the file lies, 0 for in the root itself."""
-        self._depth = depth
-        rules = (_read_rule(line) for line in text.lstrip("\ufeff").split("\n"))
-        self._rules = [rule for rule in rules if rule is not None]
-        self._rules.reverse()  # the last one that matches decides
-
-    def verdict(self, parts: Sequence[str], is_folder: bool) -> bool | None:
-        """Tell whether the path (its names, from the root) is ignored; None where no rule says anything."""
-        below = parts[self._depth :]
-        for rule in self._rules:
-            if (is_folder or not rule.is_for_folders) and _matches(rule.names, below):
-                return not rule.is_negated
-        return None
+def read_rules(text: str, depth: int) -> list[Rule]:
+    """Return the rules of a `.gitignore` that lies `depth` folders below the root."""
+    lines = (re.sub(r"(?<!\\) +$", "", line.rstrip("\r")) for line in text.lstrip("\ufeff").split("\n"))
+    return [_read_rule(line, depth) for line in lines if line and not line.startswith("#")]
 
 
-def is_ignored(files: Sequence[IgnoreFile], parts: Sequence[str], is_folder: bool) -> bool:
-    """Tell whether a path is ignored by the files in force there, given from the root downwards."""
-    for file in reversed(files):
-        verdict = file.verdict(parts, is_folder)
-        if verdict is not None:
-            return verdict
+def is_ignored(rules: Sequence[Rule], parts: Sequence[str], is_folder: bool) -> bool:
+    """Tell whether a path (its names, from the root) is ignored by the rules in force there, the root's first."""
+    for rule in reversed(rules):
+        if (is_folder or not rule.is_for_folders) and _matches(rule.names, parts[rule.depth :]):
+            return not rule.is_negated
     return False
 
 
-def _read_rule(line: str) -> _Rule | None:
-    line = re.sub(r"(?<!\\) +$", "", line.rstrip("\r"))
-    if not line or line.startswith("#"):
-        return None
+def _read_rule(line: str, depth: int) -> Rule:
     is_negated = line.startswith("!")
     pattern = line[is_negated:]
     is_for_folders = pattern.endswith("/")
@@ -67,12 +55,8 @@ def _read_rule(line: str) -> _Rule | None:
     if "/" not in pattern:
         names.insert(0, None)  # without a slash a rule holds at every depth
     if names[-1] is None:
-        names.insert(-1, _any_name)  # `folder/**` is all that is in the folder, and not the folder
-    return _Rule(tuple(names), is_negated, is_for_folders)
-
-
-def _any_name(name: str) -> bool:
-    return True
+        names.insert(-1, _ANY_NAME)  # `folder/**` is all that is in the folder, and not the folder
+    return Rule(depth, tuple(names), is_negated, is_for_folders)
 
 
 def _name_matcher(pattern: str) -> Callable[[str], object]:
@@ -83,7 +67,7 @@ def _name_matcher(pattern: str) -> Callable[[str], object]:
     try:
         return re.compile(fnmatch.translate(in_its_words.replace("[^", "[!"))).match
     except re.error:  # a range such as [z-a], on Python 3.9 and 3.10
-        return lambda name: False
+        return _NO_NAME
 
 
 def _matches(pattern: Sequence[NameMatcher], parts: Sequence[str]) -> bool:
@@ -91,7 +75,7 @@ def _matches(pattern: Sequence[NameMatcher], parts: Sequence[str]) -> bool:
     at = part = 0
     last_stars, taken = -1, 0
     while part < len(parts):
-        matcher = pattern[at] if at < len(pattern) else _no_name
+        matcher = pattern[at] if at < len(pattern) else _NO_NAME
         if matcher is None:
             last_stars, taken, at = at, part, at + 1
         elif matcher(parts[part]):
@@ -102,7 +86,3 @@ def _matches(pattern: Sequence[NameMatcher], parts: Sequence[str]) -> bool:
         else:
             return False
     return all(matcher is None for matcher in pattern[at:])
-
-
-def _no_name(name: str) -> bool:
-    return False

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
 
-from mini_agent.tools.ignore import IgnoreFile, is_ignored
+from mini_agent.tools.ignore import Rule, is_ignored, read_rules
 from mini_agent.tools.path_policy import is_protected_name
 from mini_agent.tools.tool import ToolError
 
@@ -38,28 +38,20 @@ def walk(
     root: Path, start: Path, read_bytes: ReadBytes, include_protected: bool = False, depth: int | None = None
 ) -> Iterator[Entry]:
     """Yield what lies below the folder `start`; see `Workspace.walk`."""
-    ignore_files: list[IgnoreFile] = []  # those in force in a folder, from the root downwards
-
-    def enter(folder: Path, above: list[IgnoreFile]) -> tuple[Iterator[Entry], list[IgnoreFile]]:
-        in_force = above + _ignore_file(root, folder, read_bytes)
-        return _entries(root, folder, in_force, include_protected), in_force
-
-    for folder in reversed(start.parents):
-        if folder == root or root in folder.parents:
-            ignore_files += _ignore_file(root, folder, read_bytes)
-    stack = [enter(start, ignore_files)]  # and no recursion: folders can lie a thousand deep
+    above = [folder for folder in reversed(start.parents) if folder == root or root in folder.parents]
+    rules = [rule for folder in above for rule in _rules_in(root, folder, read_bytes)]
+    stack = [(Entry(start, is_folder=True), rules, 0)]  # and no recursion: folders can lie a thousand deep
     while stack:
-        entries, in_force = stack[-1]
-        entry = next(entries, None)
-        if entry is None:
-            stack.pop()
-            continue
-        yield entry
-        if entry.is_folder and (depth is None or len(stack) < depth):
-            stack.append(enter(entry.path, in_force))
+        entry, rules, level = stack.pop()
+        if level > 0:
+            yield entry
+        if entry.is_folder and (depth is None or level < depth):
+            rules = rules + _rules_in(root, entry.path, read_bytes)
+            below = _entries(root, entry.path, rules, include_protected)
+            stack += [(inner, rules, level + 1) for inner in reversed(below)]
 
 
-def _ignore_file(root: Path, folder: Path, read_bytes: ReadBytes) -> list[IgnoreFile]:
+def _rules_in(root: Path, folder: Path, read_bytes: ReadBytes) -> list[Rule]:
     path = folder / ".gitignore"
     if not os.path.lexists(path):
         return []
@@ -67,15 +59,15 @@ def _ignore_file(root: Path, folder: Path, read_bytes: ReadBytes) -> list[Ignore
         text = read_bytes(path, _LONGEST_IGNORE_FILE_BYTES).decode("utf-8", "surrogateescape")
     except ToolError:
         return []
-    return [IgnoreFile(text, depth=len(folder.parts) - len(root.parts))]
+    return read_rules(text, depth=len(folder.parts) - len(root.parts))
 
 
-def _entries(root: Path, folder: Path, ignore_files: list[IgnoreFile], include_protected: bool) -> Iterator[Entry]:
+def _entries(root: Path, folder: Path, rules: list[Rule], include_protected: bool) -> list[Entry]:
     try:
         with os.scandir(folder) as scan:
             items = list(scan)
     except OSError:
-        return iter(())
+        return []
     parts = folder.parts[len(root.parts) :]
     found = []
     for item in items:
@@ -83,15 +75,14 @@ def _entries(root: Path, folder: Path, ignore_files: list[IgnoreFile], include_p
         if not include_protected and (
             is_protected_name(item.name)
             or (is_folder and item.name.startswith("."))
-            or is_ignored(ignore_files, (*parts, item.name), is_folder)
+            or is_ignored(rules, (*parts, item.name), is_folder)
         ):
             continue
         if item.is_symlink():
             found += _link(root, folder / item.name, include_protected)
         elif is_folder or item.is_file(follow_symlinks=False):  # no device, pipe or socket
             found.append(Entry(Path(item.path), is_folder))
-    found.sort(key=lambda entry: entry.path.name + "/" * entry.is_folder)
-    return iter(found)
+    return sorted(found, key=lambda entry: entry.path.name + "/" * entry.is_folder)
 
 
 def _link(root: Path, path: Path, include_protected: bool) -> list[Entry]:

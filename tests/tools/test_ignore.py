@@ -6,12 +6,12 @@ import subprocess
 import time
 import unittest
 
-from mini_agent.tools.ignore import IgnoreFile, is_ignored
+from mini_agent.tools.ignore import is_ignored, read_rules
 from tests.tools.workspace_case import WorkspaceCase
 
 
 def ignores(rules: str, path: str) -> bool:
-    return is_ignored([IgnoreFile(rules, 0)], path.rstrip("/").split("/"), path.endswith("/"))
+    return is_ignored(read_rules(rules, 0), path.rstrip("/").split("/"), path.endswith("/"))
 
 
 class Rules(unittest.TestCase):
@@ -49,11 +49,12 @@ class Rules(unittest.TestCase):
         self.assertTrue(ignores("a\\ ", "a "))
 
     def test_a_file_further_down_goes_before_one_further_up(self) -> None:
-        files = [IgnoreFile("*.txt\n", 0), IgnoreFile("!*.txt\n/own.txt\n", 1)]
-        self.assertFalse(is_ignored(files, ["sub", "a.txt"], False))
-        self.assertTrue(is_ignored(files, ["sub", "own.txt"], False))
-        self.assertFalse(is_ignored(files, ["sub", "deep", "own.txt"], False))
-        self.assertTrue(is_ignored(files[:1], ["a.txt"], False))
+        upper = read_rules("*.txt\n", 0)
+        rules = upper + read_rules("!*.txt\n/own.txt\n", 1)
+        self.assertFalse(is_ignored(rules, ["sub", "a.txt"], False))
+        self.assertTrue(is_ignored(rules, ["sub", "own.txt"], False))
+        self.assertFalse(is_ignored(rules, ["sub", "deep", "own.txt"], False))
+        self.assertTrue(is_ignored(upper, ["a.txt"], False))
 
     def test_a_broken_rule_ignores_nothing_and_breaks_nothing(self) -> None:
         for rules in ("[z-a]", "[", "/", "//", "!", "!/", "**", "a\\", "\udcff*"):
