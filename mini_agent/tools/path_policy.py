@@ -24,9 +24,6 @@ _PROTECTED_PATTERNS = (
 )
 _PROTECTED = re.compile("|".join(fnmatch.translate(pattern) for pattern in _PROTECTED_PATTERNS))
 
-LONGEST_NAME_BYTES = 255  # of one component, on every file system in use
-LONGEST_PATH = 4096  # characters: no system takes a longer one in one go
-
 _WINDOWS_DEVICES = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *(\..*)?", re.IGNORECASE)
 
 
@@ -45,19 +42,13 @@ def _as_compared(name: str) -> str:
 
 
 def problem_of_name(name: str, on_windows: bool) -> str:
-    """Return what is wrong with one component of a path, "" for a good one."""
+    """Return what is wrong with one component of a path, "" for one that can be asked for: the disk knows the rest."""
     if "\0" in name:
         return "it holds a NUL character"
-    try:
-        length_bytes = len(name.encode("utf-8", "surrogateescape"))
-    except UnicodeEncodeError:
-        return "it holds half a character (a lone surrogate)"
     try:
         os.fsencode(name)
     except UnicodeEncodeError:
         return f"the system's names are in {sys.getfilesystemencoding()}, which lacks a character of it"
-    if length_bytes > LONGEST_NAME_BYTES:
-        return f"a name in it is {length_bytes:,} bytes long; {LONGEST_NAME_BYTES} are possible"
     return _problem_on_windows(name) if on_windows else ""
 
 

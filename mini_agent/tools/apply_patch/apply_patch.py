@@ -73,7 +73,7 @@ class _State:
 
     content: bytes | None  # None: there is no such file
     mode: int | None  # permission bits; None: as the umask gives
-    content_before: bytes | None  # what the disk holds
+    content_before: bytes | None  # what the disk holds; of a link: where it points
     mode_before: int | None
 
 
@@ -135,8 +135,9 @@ class _Plan:
 
     def _delete(self, patch: FilePatch) -> None:
         link = self._workspace.resolve(patch.path, follow_last_link=False)
-        if link.is_symlink() and link not in self._states:  # it is told by what it leads to, and goes alone
-            self._states[link] = replace(self._state(self._workspace.resolve(patch.path)))
+        if os.path.islink(link) and link not in self._states:  # it is told by what it leads to, and goes alone
+            points_at = os.fsencode(os.readlink(link))
+            self._states[link] = replace(self._state(self._workspace.resolve(patch.path)), content_before=points_at)
         state = self._state(link)
         left = self._with_hunks(patch, state)
         if left and (patch.hunks or patch.must_be_empty) and not self.outcomes[-1].misfits:
@@ -152,7 +153,7 @@ class _Plan:
     def _move(self, patch: FilePatch) -> None:
         """Rename or copy, with or without hunks."""
         source = self._workspace.resolve(patch.path, follow_last_link=False)
-        if source.is_symlink():
+        if os.path.islink(source):
             raise ToolError("not_a_file", f"{patch.label} is a link; links are neither renamed nor copied.")
         old, new = self._state(source), self._state(self._workspace.resolve(patch.new_path), must_exist=False)
         new_label = safe_line(patch.new_path)
