@@ -70,7 +70,7 @@ class Tool(Protocol):
         ...
 
 
-_PYTHON_TYPES: dict[str, type] = {"string": str, "integer": int, "boolean": bool, "object": dict, "array": list}
+_TYPE_NAMES = {str: "string", int: "integer", bool: "boolean", dict: "object", list: "array", float: "number"}
 
 
 def parameters_schema(parameters: Sequence[Parameter]) -> JsonObject:
@@ -122,11 +122,9 @@ def _check_object(
 
 def _check_value(parameter: Parameter, value: Any, label: str, problems: list[str]) -> Any:
     value = _from_text(parameter.type, value)
-    wanted: Any = _PYTHON_TYPES[parameter.type]
-    if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
+    if _type_name(value) != parameter.type:
         problems.append(f"argument {label!r} must be {parameter.type}, not {_type_name(value)}")
-        return value
-    if parameter.items:
+    elif parameter.items:
         return [_check_item(parameter, item, f"{label}[{index}]", problems) for index, item in enumerate(value)]
     return value
 
@@ -140,29 +138,19 @@ def _check_item(parameter: Parameter, item: Any, label: str, problems: list[str]
 
 def _from_text(type_name: str, value: Any) -> Any:
     """Read what came as text and is not meant as text, or a float without a fraction, as small models write them."""
-    if isinstance(value, float) and type_name == "integer" and value.is_integer():
-        return int(value)
-    if isinstance(value, str) and type_name == "boolean" and value.strip().lower() in ("true", "false"):
-        return value.strip().lower() == "true"
-    if isinstance(value, str) and type_name == "integer" and len(value) < 20:
+    if isinstance(value, str) and type_name != "string":
         try:
-            return int(value)
-        except ValueError:
-            return value
-    if isinstance(value, str) and type_name in ("object", "array"):
-        try:
-            read = json.loads(value)
+            read = json.loads(value.lower() if type_name == "boolean" else value)
         except (ValueError, RecursionError):
             return value
-        return read if isinstance(read, _PYTHON_TYPES[type_name]) else value
-    return value
+        value = read if _type_name(read) in (type_name, "number") else value
+    is_whole = type_name == "integer" and isinstance(value, float) and value.is_integer()
+    return int(value) if is_whole else value
 
 
 def _type_name(value: Any) -> str:
-    for name, kind in _PYTHON_TYPES.items():
-        if isinstance(value, kind) and not (isinstance(value, bool) and kind is not bool):
-            return name
-    return "number" if isinstance(value, float) else "null"
+    """Return the JSON schema type of what was read from JSON."""
+    return _TYPE_NAMES.get(type(value), "null")
 
 
 def canonical_call(name: str, arguments: Mapping[str, Any]) -> str:

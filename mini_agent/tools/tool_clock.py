@@ -21,13 +21,10 @@ class ToolClock:
     ring where there is no such alarm (Windows, a thread other than the main one): there tools run without a limit.
     """
 
-    def __init__(self) -> None:
-        self._works = hasattr(signal, "setitimer")
-
     @contextmanager
     def limit(self, seconds: float) -> Iterator[None]:
         """Raise TimeLimitExceeded inside the block once it has run for `seconds`."""
-        if not self._works or threading.current_thread() is not threading.main_thread():
+        if not _can_ring():
             yield
             return
         before = signal.signal(signal.SIGALRM, self._ring)
@@ -46,7 +43,7 @@ class ToolClock:
         """Return `ask` such that the time a person takes to answer does not count."""
 
         def ask_in_peace(question: str) -> bool:
-            if not self._works or threading.current_thread() is not threading.main_thread():
+            if not _can_ring():
                 return ask(question)
             left, _ = signal.setitimer(signal.ITIMER_REAL, 0)
             try:
@@ -55,3 +52,7 @@ class ToolClock:
                 signal.setitimer(signal.ITIMER_REAL, left)
 
         return ask_in_peace
+
+
+def _can_ring() -> bool:
+    return hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()

@@ -75,7 +75,9 @@ class Toolbox:
     def run(self, call: ToolCall) -> ToolOutcome:
         """Run one call and return its outcome; raise nothing but KeyboardInterrupt."""
         try:
-            outcome = self._run(call)
+            tool, arguments = self._checked(call)
+            with self._clock.limit(tool.time_limit_seconds):
+                outcome = tool.run(arguments)
         except ToolError as error:
             outcome = _error(error.code, str(error))
         except TimeLimitExceeded:
@@ -83,7 +85,9 @@ class Toolbox:
             outcome = _error("timeout", f"{call.name} took over {limit:g} seconds and was stopped. Ask for less.")
         except Exception as error:  # a tool's fault is the model's to know and not the session's end
             outcome = _error("internal", f"{call.name} failed: {type(error).__name__}: {error}")
-        return self._presentable(call.name, outcome)
+        narrowing = self._tools[call.name].narrowing if call.name in self._tools else ""
+        limit_bytes = min(self._result_limit_bytes(), RESULT_LIMIT_BYTES)
+        return replace(outcome, text=cut_middle(outcome.text, limit_bytes, narrowing))
 
     def objection_to_text_call(self, call: ToolCall) -> str:
         """Return why a call that was found in a text is not to be run, in words for the model; "" where it may be.
@@ -96,11 +100,6 @@ class Toolbox:
             return str(error)
         return "" if tool.only_reads else f"{call.name} does more than read, so it is run from a real tool call only."
 
-    def _run(self, call: ToolCall) -> ToolOutcome:
-        tool, arguments = self._checked(call)
-        with self._clock.limit(tool.time_limit_seconds):
-            return tool.run(arguments)
-
     def _checked(self, call: ToolCall) -> tuple[Tool, dict[str, Any]]:
         """Return the tool and the checked arguments; raise ToolError where the call cannot be run."""
         tool = self._tools.get(call.name)
@@ -111,12 +110,6 @@ class Toolbox:
         if call.problem or call.arguments is None:
             raise ToolError("bad_call", call.problem or "the arguments could not be read.")
         return tool, check_arguments(tool.parameters, call.arguments)
-
-    def _presentable(self, name: str, outcome: ToolOutcome) -> ToolOutcome:
-        tool = self._tools.get(name)
-        limit_bytes = min(self._result_limit_bytes(), RESULT_LIMIT_BYTES)
-        text = cut_middle(outcome.text, limit_bytes, tool.narrowing if tool else "")
-        return replace(outcome, text=text)
 
 
 def _error(code: str, message: str) -> ToolOutcome:
