@@ -18,6 +18,9 @@ from pathlib import Path
 from mini_agent.conversation.events import KEPT_SUFFIX
 from mini_agent.tools.tool import ToolError
 
+# A link in the place of a file is not followed, and a named pipe does not hold us up. (Windows has neither.)
+SAFE_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
 
 @dataclass(eq=False)
 class Replacement:
@@ -137,10 +140,7 @@ def _identity(status: os.stat_result | None) -> tuple[int, ...] | None:
 
 
 def _write_new_file(path: Path, content: bytes, mode: int) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"):
-        flags |= getattr(os, name, 0)
-    with open(os.open(path, flags, mode), "wb") as file:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | SAFE_FLAGS, mode), "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

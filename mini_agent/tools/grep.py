@@ -50,7 +50,6 @@ def grep(
     path: str = ".",
     file_type: str = "",
     include_protected: bool = False,
-    time_limit_seconds: float = TIME_LIMIT_SECONDS,
 ) -> str:
     """Return the lines that match `pattern`, as `path:number:text`, and notes on what they leave out.
 
@@ -58,10 +57,10 @@ def grep(
     path: a folder or a file of the workspace.
     file_type: an extension, with or without its dot; case counts.
     include_protected: search protected, hidden and ignored files too; the caller has asked the user.
-    time_limit_seconds: for all of it. What was found until then is returned, with a note on the rest.
+    After 8 seconds what was found until then is returned, with a note on the rest.
     Raises ToolError: those of the workspace for `path`; bad_pattern, no_process.
     """
-    deadline = time.monotonic() + time_limit_seconds
+    deadline = time.monotonic() + TIME_LIMIT_SECONDS
     start = workspace.resolve(path, include_protected)
     extension = file_type.strip().lstrip("*.")
     search = _Search(workspace, start, extension and "." + extension, include_protected, deadline)

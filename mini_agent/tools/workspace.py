@@ -22,7 +22,7 @@ from typing import BinaryIO, Callable
 from mini_agent.conversation.events import Event, FileChange, FilesChanged, FilesWillChange
 from mini_agent.conversation.interrupts import uninterrupted
 from mini_agent.conversation.safe_text import safe_line
-from mini_agent.tools.all_or_nothing import Replacement, Replacements, changed_meanwhile, question_about
+from mini_agent.tools.all_or_nothing import SAFE_FLAGS, Replacement, Replacements, changed_meanwhile, question_about
 from mini_agent.tools.path_policy import is_protected_name, problem_of_name
 from mini_agent.tools.tool import ToolError, nearest
 from mini_agent.tools.walk import Entry, walk
@@ -135,12 +135,9 @@ class Workspace:
         A link is not followed (`resolve` has done that), and a pipe is not waited for: it is not even touched.
         Raises ToolError: not_found, is_folder, not_a_file, unreadable.
         """
-        flags = os.O_RDONLY
-        for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"):
-            flags |= getattr(os, name, 0)
         try:
             self._check_kind(path, os.lstat(path))
-            file = os.fdopen(os.open(path, flags), "rb")
+            file = os.fdopen(os.open(path, os.O_RDONLY | SAFE_FLAGS), "rb")
         except OSError as error:
             raise self._unreadable(path, error) from error
         try:

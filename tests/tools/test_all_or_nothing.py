@@ -43,8 +43,6 @@ def before_each_call(happen: Callable[[int], None]) -> Iterator[None]:
         return call
 
     fake = mock.Mock(wraps=os, path=os.path, O_WRONLY=os.O_WRONLY, O_CREAT=os.O_CREAT, O_EXCL=os.O_EXCL)
-    for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"):
-        setattr(fake, name, getattr(os, name, 0))
     for name in SYSTEM_CALLS:  # to wait for the disk takes long, and nothing here would show it
         setattr(fake, name, watched((lambda descriptor: None) if name == "fsync" else getattr(os, name)))
     with mock.patch.object(all_or_nothing, "os", fake):

@@ -277,7 +277,8 @@ class TooLongTest(WorkspaceCase):
         self.write("a.txt", "za\n" + (STUCK_ON + "\n") * 20)
         started = time.monotonic()
         self.use(BLOCK_BYTES=1, LAST_LINES_SECONDS=0.1, PATIENCE_SECONDS=0.2)
-        text = self.grep(ENDLESS, time_limit_seconds=0.9)
+        self.use(TIME_LIMIT_SECONDS=0.9)
+        text = self.grep(ENDLESS)
         self.assertLess(time.monotonic() - started, 8)
         self.assertRegex(text, r"^a\.txt:1:za\n\[The time is over: a\.txt:\d+ and what sorts after it was not searched")
         self.assertIn("takes too long there: a.txt:2", text)
@@ -285,7 +286,8 @@ class TooLongTest(WorkspaceCase):
     def test_of_the_lines_put_aside_the_short_ones_come_before_the_time_is_over(self):
         self.write("a.txt", (STUCK_ON + "\n") * 9 + "za\n")
         self.use(PATIENCE_SECONDS=0.1)
-        text = self.grep(ENDLESS, time_limit_seconds=0.8)
+        self.use(TIME_LIMIT_SECONDS=0.8)
+        text = self.grep(ENDLESS)
         self.assertRegex(text, r"^a\.txt:10:za\n\[Not searched.* there: a\.txt:1, a\.txt:2, a\.txt:3 and 6 more\.")
 
     def test_a_walk_that_takes_too_long_is_ended_and_says_where(self):
@@ -362,7 +364,8 @@ class ChildTest(WorkspaceCase):
 
     def test_the_child_ends_by_itself_soon_after_the_time_limit_even_in_the_middle_of_a_match(self):
         started = self.children()
-        self.grep("b", time_limit_seconds=7)
+        self.use(TIME_LIMIT_SECONDS=7)
+        self.grep("b")
         *command, life_seconds = started[0].args
         self.assertLessEqual(float(life_seconds), 7 + 1)
         nothing = subprocess.DEVNULL

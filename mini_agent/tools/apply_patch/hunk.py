@@ -18,7 +18,7 @@ _HEADER = re.compile(
 
 @dataclass(frozen=True)
 class Hunk:
-    """One of them, as a patch states it."""
+    """What a patch says about one place of a file."""
 
     number: int  # 1-based, within the patch of its file
     patch_line: int  # 1-based line of the patch where it begins
