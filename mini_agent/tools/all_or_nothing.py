@@ -195,13 +195,9 @@ class Replacements:
         ignores case), the removal comes first, for it would take the new file.
         """
         written = [_identity(step.status) for step in self.steps if step.content is not None]
-
-        def rank(step: Replacement) -> int:
-            if step.content is not None:
-                return 1
-            return 0 if _identity(step.status) in written else 2
-
-        return sorted(self.steps, key=rank)
+        removals_first = [step for step in self.steps if step.content is None and _identity(step.status) in written]
+        writes = [step for step in self.steps if step.content is not None]
+        return [*removals_first, *writes, *(step for step in self.steps if step not in removals_first + writes)]
 
     def discard(self) -> None:
         """Remove what was made on the way; what could not be put back keeps its old content beside it."""

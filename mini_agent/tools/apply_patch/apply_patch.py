@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from mini_agent.conversation.safe_text import safe_line
+from mini_agent.tools.apply_patch.file_text import LEVELS, FileText
 from mini_agent.tools.apply_patch.hunk import Hunk
-from mini_agent.tools.apply_patch.locate import LEVELS, FileText, Placement, edited, place_hunks
+from mini_agent.tools.apply_patch.locate import Placement, edited, place_hunks
 from mini_agent.tools.apply_patch.parse import FilePatch, parse_patch
 from mini_agent.tools.apply_patch.refusal import FileOutcome, refusal
 from mini_agent.tools.tool import Parameter, Tool, ToolError, ToolOutcome

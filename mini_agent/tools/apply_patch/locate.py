@@ -3,9 +3,6 @@
 A hunk's old lines are looked for exactly, then with more and more of their form ignored (`LEVELS`). One place found:
 there. Several exact ones: the one at the stated line number, or the one under the text behind @@; otherwise the hunk
 is a `Misfit` that says what was found. Nothing here reads or writes a file: text and hunks in, new text out.
-
-Lines are found by an index of the file (line → where it stands), made once per level, so that the work grows with
-file plus patch and not with their product.
 """
 
 from __future__ import annotations
@@ -14,23 +11,21 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate, islice
 
+from mini_agent.tools.apply_patch.file_text import (
+    EXACT,
+    FOLDED,
+    LEVELS,
+    SHIFTED,
+    WHITE_SPACE,
+    FileText,
+    compared,
+    indentation,
+)
 from mini_agent.tools.apply_patch.hunk import Hunk
 
-EXACT, ENDS, SHIFTED, FOLDED = range(4)
-LEVELS = {
-    EXACT: "exactly",
-    ENDS: "ignoring white space at line ends",
-    SHIFTED: "with another indentation",
-    FOLDED: "taking typographic quotes, dashes and spaces for plain ones",
-}
 MOST_PLACES = 10  # of an ambiguous block: enough to name them
-
-_WHITE = " \t\r\f\v"
-_SPACES = "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
-_PLAIN = str.maketrans("‘’‚‛′“”„‟″‐‑‒–—―−" + _SPACES, "'" * 5 + '"' * 5 + "-" * 7 + " " * len(_SPACES))
 
 
 @dataclass(frozen=True)
@@ -61,103 +56,6 @@ class Edit:
     end: int
     lines: tuple[str, ...]
     hunk: Hunk
-
-
-class FileText:
-    """A file's text as lines, with an index of them for each level."""
-
-    def __init__(self, text: str) -> None:
-        """Split at LF only; a CR belongs to its line."""
-        self.lines = text.split("\n")
-        self.ends_with_newline = self.lines[-1] == ""  # so does an empty file: nothing is missing there
-        if self.ends_with_newline:
-            self.lines.pop()
-        self._keys: dict[int, list[str]] = {EXACT: self.lines}
-        self._positions: dict[int, dict[str, list[int]]] = {}
-
-    @cached_property
-    def uses_crlf(self) -> bool:
-        """Tell whether every line that has an ending ends in CRLF."""
-        terminated = self.lines if self.ends_with_newline else self.lines[:-1]
-        return bool(terminated) and all(line.endswith("\r") for line in terminated)
-
-    def keys(self, level: int) -> list[str]:
-        """Return the lines as they are compared at a level."""
-        if level not in self._keys:
-            self._keys[level] = compared(self.lines, level)
-        return self._keys[level]
-
-    def positions(self, level: int) -> dict[str, list[int]]:
-        """Return for each compared line the indexes where it stands, ascending."""
-        if level not in self._positions:
-            index: dict[str, list[int]] = {}
-            for at, key in enumerate(self.keys(level)):
-                index.setdefault(key, []).append(at)
-            self._positions[level] = index
-        return self._positions[level]
-
-    def matches_at(
-        self,
-        block: Sequence[str],
-        start: int,
-        level: int,
-        has_last_newline: bool = True,
-        block_keys: Sequence[str] | None = None,
-    ) -> bool:
-        """Tell whether a block stands at a line index, compared at a level (`block_keys`: already made for that)."""
-        end = start + len(block)
-        keys = compared(block, level) if block_keys is None else block_keys
-        if start < 0 or end > len(self.lines) or self.keys(level)[start:end] != keys:
-            return False
-        if level == EXACT:  # a missing "\\ No newline" is no difference, one too many is
-            return has_last_newline or (end == len(self.lines) and not self.ends_with_newline)
-        return level < SHIFTED or shift_of(block, self.lines[start:end], level) is not None
-
-    def find(self, block: Sequence[str], level: int, has_last_newline: bool = True, most: int = 2) -> list[int]:
-        """Return the line indexes where a block stands, at most `most` of them."""
-        positions, keys = self.positions(level), compared(block, level)
-        rarest = min(range(len(keys)), key=lambda at: len(positions.get(keys[at], ())))
-        starts = (position - rarest for position in positions.get(keys[rarest], ()))
-        return list(islice((at for at in starts if self.matches_at(block, at, level, has_last_newline, keys)), most))
-
-
-def compared(lines: Sequence[str], level: int) -> list[str]:
-    """Return lines as they are compared at a level."""
-    if level == EXACT:
-        return list(lines)
-    if level == ENDS:
-        return [line.rstrip(_WHITE) for line in lines]
-    if level == SHIFTED:
-        return [line.strip(_WHITE) for line in lines]
-    return [line.translate(_PLAIN).strip(_WHITE) for line in lines]
-
-
-def shift_of(block: Sequence[str], there: Sequence[str], level: int) -> tuple[str, str] | None:
-    """Return the one change of indentation between a block and the lines it stands for, None if there is none.
-
-    It is a pair (taken off, put on) of white space, one of them empty.
-    """
-    shift: tuple[str, str] | None = None
-    for written, found in zip(block, there):
-        if level == FOLDED:
-            written, found = written.translate(_PLAIN), found.translate(_PLAIN)
-        if not written.strip(_WHITE):
-            continue
-        inner, outer = _indentation(written), _indentation(found)
-        if outer.endswith(inner):
-            step = ("", outer[: len(outer) - len(inner)])
-        elif inner.endswith(outer):
-            step = (inner[: len(inner) - len(outer)], "")
-        else:
-            return None
-        if shift not in (None, step):
-            return None
-        shift = step
-    return shift or ("", "")
-
-
-def _indentation(line: str) -> str:
-    return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 # ---- placing ------------------------------------------------------------------------------------------------------
@@ -213,7 +111,7 @@ def _place(hunk: Hunk, file: FileText, moved: int, grown: int) -> Placement | Mi
 
 def _can_be_shifted(hunk: Hunk, file: FileText, start: int, level: int) -> bool:
     """Tell whether every added line has the indentation that is to be taken off it."""
-    off, _ = _shift(hunk, file, start, level)
+    off, _ = file.shift(hunk.old, start, level)
     return all(text.startswith(off) for tag, text in hunk.lines if tag == "+" and text.strip())
 
 
@@ -260,10 +158,10 @@ def _anchor_positions(anchors: Sequence[str], file: FileText) -> list[int]:
 
 def _block_end(top: int, file: FileText) -> int:
     """Return the index of the first line below `top` that is not indented deeper than it."""
-    depth = len(_indentation(file.lines[top]).expandtabs())
+    depth = len(indentation(file.lines[top]).expandtabs())
     for at in range(top + 1, len(file.lines)):
         line = file.lines[at]
-        if line.strip() and len(_indentation(line).expandtabs()) <= depth:
+        if line.strip() and len(indentation(line).expandtabs()) <= depth:
             return at
     return len(file.lines)
 
@@ -331,7 +229,7 @@ def edits_of(placement: Placement, file: FileText) -> list[Edit]:
     edits: list[Edit] = []
     at = start = placement.start
     added: list[str] = []
-    shift = _shift(placement.hunk, file, placement.start, placement.level)
+    shift = file.shift(placement.hunk.old, start, placement.level)
     for tag, text in (*placement.hunk.lines, (" ", "")):
         if tag == "+":
             added.append(_fitted(text, placement, file, start, shift))
@@ -343,11 +241,6 @@ def edits_of(placement: Placement, file: FileText) -> list[Edit]:
             at += 1
             start, added = at, []
     return edits
-
-
-def _shift(hunk: Hunk, file: FileText, start: int, level: int) -> tuple[str, str]:
-    there = file.lines[start : start + len(hunk.old)]
-    return (level >= SHIFTED and shift_of(hunk.old, there, level)) or ("", "")
 
 
 def _is_as_written(placement: Placement, file: FileText) -> bool:
@@ -366,7 +259,7 @@ def _fitted(text: str, placement: Placement, file: FileText, at: int, shift: tup
     if _is_as_written(placement, file):
         return text
     text = text.rstrip("\r") if placement.hunk.old else text
-    if text.strip(_WHITE):
+    if text.strip(WHITE_SPACE):
         off, on = shift
         text = on + text[len(off) :]
     neighbour = min(at, placement.start + len(placement.hunk.old) - 1)

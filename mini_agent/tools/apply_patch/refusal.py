@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mini_agent.tools.apply_patch.file_text import ENDS, FOLDED, FileText, compared
 from mini_agent.tools.apply_patch.hunk import Hunk
-from mini_agent.tools.apply_patch.locate import ENDS, FOLDED, FileText, Misfit, Placement, compared
+from mini_agent.tools.apply_patch.locate import Misfit, Placement
 
 MOST_EXPLAINED = 5  # misfits told in full
 MOST_DIFFERENCES = 3  # told of one hunk
