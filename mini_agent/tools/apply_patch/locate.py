@@ -56,6 +56,7 @@ class Edit:
     end: int
     lines: tuple[str, ...]
     hunk: Hunk
+    fitted: bool  # the lines were given the file's line ending
 
 
 # ---- placing ------------------------------------------------------------------------------------------------------
@@ -237,7 +238,7 @@ def edits_of(placement: Placement, file: FileText) -> list[Edit]:
             at += 1
         else:
             if added or at > start:
-                edits.append(Edit(start, at, tuple(added), placement.hunk))
+                edits.append(Edit(start, at, tuple(added), placement.hunk, not _is_as_written(placement, file)))
             at += 1
             start, added = at, []
     return edits
@@ -297,7 +298,7 @@ def edited(placements: Sequence[Placement], file: FileText) -> str:
     lines += file.lines[at:]
     if not _ends_with_newline(placements, file):
         text = "\n".join(lines)
-        return text.removesuffix("\r") if file.uses_crlf else text
+        return text.removesuffix("\r") if edits and edits[-1].fitted and at == len(file.lines) else text
     return "\n".join([*lines, ""]) if lines else ""
 
 
