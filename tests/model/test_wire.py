@@ -94,7 +94,8 @@ class WireCases(unittest.TestCase):
         for path, stream in itertools.product(
             CASES, ("off", "auto")
         ):  # a server may answer a stream as if it were none
-            case = json.loads(path.read_text(encoding="utf-8"))
+            text = path.read_text(encoding="utf-8")
+            case = json.loads(text.replace('"Retry-After": "1"', '"Retry-After": "0"'))  # waiting has a test of its own
             with self.subTest(path.name, stream=stream), tempfile.TemporaryDirectory() as folder:
                 turn = Turn(case, Path(folder), stream)
                 for key, wanted in case["want"].items():
